@@ -182,7 +182,7 @@ impl Maker {
                 self.at(random, &probe, false, n)
             }
             15 => {
-                let n = random.choose(&[1, 2, 30, 1000]);
+                let n = random.choose(&[1, 2, 30, 1000, 8000]);
                 let globs = (0..n).map(|_| pattern(random.choose(GLOBS)));
                 let globs: Vec<_> = globs.collect();
                 let mut clauses = self.some(random, false, 2);
@@ -191,6 +191,7 @@ impl Maker {
                 }
                 clauses
             }
+            16 => self.made_to_order(random),
             _ => self.life_of_a_speculation(random),
         };
         if random.one_in(40) {
@@ -237,6 +238,17 @@ impl Maker {
         let from = if heavy { &self.heavy } else { &self.light };
         let one = from[random.below(from.len())].clone();
         put(&vec![one; n], &probe)
+    }
+
+    /// A description for each of many timers, most of which have to be made for it.
+    fn made_to_order(&self, random: &mut Random) -> Vec<Clause> {
+        let n = random.choose(&[3, 40, 1000, 6000]);
+        let first = 1 + random.below(100_000);
+        let one = &self.light[random.below(self.light.len())];
+        let probes = (first..first + n).map(|n| pattern(&format!("profile:::tick-{n}ms")));
+        probes
+            .flat_map(|probe| put(std::slice::from_ref(one), &probe))
+            .collect()
     }
 
     /// Speculations that are begun, filled, committed and discarded, at one probe and at others.

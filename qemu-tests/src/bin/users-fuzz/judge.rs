@@ -363,14 +363,29 @@ impl Judge {
                 format!("{done} of {}", done + tally.refusals(call))
             };
             println!(
-                "user {user}: {} opened, ENABLE {}, GO {}, REPLICATE {}, MAKEPROBES {}, {} snapshots, {} ended by the module",
+                "user {user}: {} opened, ENABLE {}, GO {}, REPLICATE {}, RETRACT {}, MAKEPROBES {}, {} snapshots, {} ended by the module",
                 tally.count("open"),
                 of("enable"),
                 of("go"),
                 of("replicate"),
+                of("retract"),
                 of("makeprobes"),
                 tally.count("bufsnap") + tally.count("aggsnap"),
                 tally.count("killed")
+            );
+            println!(
+                "    HOLD {}, HELD {}, RESUME {}, KNOWN {}, REVIEW {}, NUMBER {}, REGISTERED {}, WANTED {}, TABLE {}, REMAINS {}, FRAME {}",
+                of("hold"),
+                of("held"),
+                of("resume"),
+                of("known"),
+                of("review"),
+                of("number"),
+                of("registered"),
+                of("wanted"),
+                of("table"),
+                of("remains"),
+                of("frame")
             );
             for call in [
                 "enable",

@@ -22,6 +22,9 @@ const STEPS: [extern "C" fn(u64) -> u64; 4] = [step::<0>, step::<1>, step::<2>, 
 
 /// Threads that do nothing: more than the module looks at together, of which each consumer asks whether it may be traced.
 const CROWD: usize = 40;
+/// Rounds between two of its children.
+const CHILD_EVERY: u32 = 32;
+
 /// Bytes of the stack of such a thread.
 const STACK: usize = 16 << 10;
 
@@ -38,7 +41,14 @@ pub fn live() {
     // Whoever is to read it may have been killed.
     let _ = writeln!(std::io::stdout(), "{}", addresses.join(" "));
     let parent = rustix::process::getppid();
-    while rustix::process::getppid() == parent {
+    for round in 1u32.. {
+        if rustix::process::getppid() != parent {
+            break;
+        }
+        if round % CHILD_EVERY == 0 {
+            // Where there is no memory for one there is none.
+            let _ = Command::new("true").status();
+        }
         for n in 0..100 {
             for step in STEPS {
                 black_box(step)(n);
@@ -93,11 +103,16 @@ impl Prey {
         }
     }
 
+    /// One of its functions.
+    pub fn address(&self, random: &mut Random) -> u64 {
+        self.addresses[random.below(self.addresses.len())]
+    }
+
     /// Some probes in it, or many, each with a name of its own.
     pub fn request(&self, random: &mut Random) -> Request {
         let count = random.choose(&[1, 4, 40, 300, 1001]);
         let module = format!("m{}", random.below(4));
-        let address = || self.addresses[random.below(self.addresses.len())];
+        let address = || self.address(random);
         places(&module, std::iter::repeat_with(address).take(count))
     }
 }

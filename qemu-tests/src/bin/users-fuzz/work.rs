@@ -5,6 +5,8 @@
 //!
 //! What is done in a round follows from the seed and the round's number alone, whatever comes of it. What came of it is told by lines.
 
+mod processes;
+
 use super::images::{another, Maker};
 use super::prey::Prey;
 use super::tally::Tally;
@@ -104,13 +106,16 @@ impl Worker {
         match (self.consumers[file].at, self.random.below(20)) {
             (At::Closed, _) => self.open(file),
             (At::Open, 0..=2) => self.make_probes(file),
+            (At::Open, 3) => self.ask_about_processes(file),
             (At::Open, _) => self.enable(file),
             (At::Enabled, 0..=3) => self.enable(file),
             (At::Enabled, 4..=6) => self.replicate(file),
             (At::Enabled, 7) => self.make_probes(file),
             (At::Enabled, 8) => self.close(file),
+            (At::Enabled, 9) => self.ask_about_processes(file),
             (At::Enabled, _) => self.go(file),
-            (At::Tracing, 0..=6) => self.pass(),
+            (At::Tracing, 0..=3) => self.pass(),
+            (At::Tracing, 4..=6) => self.ask_about_processes(file),
             (At::Tracing, 7..=12) => self.snapshot(file),
             (At::Tracing, 13 | 14) => self.status(file),
             (At::Tracing, 15) => self.look_up(file),
@@ -121,6 +126,7 @@ impl Worker {
             (At::Stopped, 0..=9) => self.close(file),
             (At::Stopped, 10..=13) => self.snapshot(file),
             (At::Stopped, 14) => self.go(file),
+            (At::Stopped, 16) => self.ask_about_processes(file),
             (At::Stopped, 15) => self.prey.change(&mut self.tally),
             (At::Stopped, _) => self.pass(),
         }
@@ -185,6 +191,9 @@ impl Worker {
                 false => described(&another(&mut self.random)),
             };
             self.call(file, "replicate", |device, _| device.replicate(&from, &to));
+            if self.random.one_in(4) {
+                self.call(file, "retract", |device, _| device.retract(&to));
+            }
         }
     }
 
