@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::asm::{asm, asm_with, int};
+use common::asm::{asm, asm_with, int, string};
 use common::{action, bare, clause, config, cpu, u32_at, u64_at, Bench, Steps};
 use dtrace_engine::dof::ActionSpec;
 use dtrace_engine::mem::alloc;
@@ -16,6 +16,7 @@ use dtrace_uapi::ioctl::Status;
 use dtrace_uapi::option::{
     Opt, BUFPOLICY_FILL, BUFPOLICY_RING, BUFPOLICY_SWITCH, BUFRESIZE_MANUAL,
 };
+use std::cell::RefCell;
 
 /// An action on the speculation `id`.
 fn on(kind: Action, id: u64) -> ActionSpec {
@@ -149,6 +150,67 @@ fn other_cpus_wait_for_the_cleaner() {
         assert_eq!(s.fire(0, TRACE), None);
         assert_eq!(s.status().specdrops_unavail, 0);
     }
+}
+
+/// Interrupts are off on a CPU for as long as a visit of the cleaner lasts. So a visit moves 1 MiB, and at most one more speculation, and the
+/// cleaner comes again for the rest.
+#[test]
+fn a_visit_of_the_cleaner_moves_no_more_than_a_part() {
+    const LIMIT: usize = 1 << 20;
+    const SPECULATION: usize = 384 << 10;
+    const STRING: usize = 32 << 10;
+    const COUNT: u64 = 7;
+    let consumer = Consumer::new(config()).unwrap();
+    for (option, value) in [
+        (Opt::Nspec, COUNT),
+        (Opt::Specsize, SPECULATION as u64),
+        (Opt::Strsize, STRING as u64),
+        (Opt::Bufsize, 4 << 20),
+    ] {
+        consumer.set_option(option, value).unwrap();
+    }
+    let text = || asm_with("sets \"text\", %r1\n ret %r1", string(), &[]);
+    let mut clauses = vec![open()];
+    for id in 1..=COUNT {
+        let record = action(Action::Difexpr, text());
+        clauses.push(clause(None, vec![on(Action::Speculate, id), record]));
+        clauses.push(clause(None, vec![on(Action::Commit, id)]));
+    }
+    let Bench { consumer, ecbs, m } = Bench::with(consumer, clauses);
+    let fire =
+        |on: usize, clause: usize| assert_eq!(consumer.fire(&cpu(on), ecbs[clause], &m), None);
+    let read = |on: usize| {
+        consumer.switch(&cpu(on), Which::Principal, 1).unwrap();
+        let size = |snap: dtrace_engine::Snapshot<'_>| snap.data.len();
+        consumer.snapshot(on, Which::Principal, size).unwrap()
+    };
+    // CPU 0 fills its pieces; CPU 1 has a record in each as well, so that the cleaner is to end them all.
+    let records = SPECULATION / (STRING + 16);
+    for clause in (1..).step_by(2).take(COUNT as usize) {
+        fire(0, 0);
+        (0..records).for_each(|_| fire(0, clause));
+        fire(1, clause);
+        fire(1, clause + 1);
+    }
+    let (opened, _) = (read(0), read(1));
+    let visits = RefCell::new([vec![], vec![]]);
+    consumer.clean_speculations(
+        || 1 << 40,
+        |index, visit| {
+            visit(&cpu(index));
+            visits.borrow_mut()[index].push(read(index));
+            true
+        },
+    );
+    let [full, other] = visits.into_inner();
+    let piece = records * (STRING + 16);
+    assert!(full.iter().all(|moved| *moved < LIMIT + piece), "{full:?}");
+    // None of them was in vain, nothing was left behind, and where there is nothing to be moved one is enough.
+    assert_eq!(full, [3 * piece, 3 * piece, piece]);
+    assert_eq!(other, [0]);
+    fire(0, 0);
+    assert_eq!(read(0) as u64, opened as u64 / COUNT);
+    assert_eq!(consumer.status().unwrap().specdrops_busy, 0);
 }
 
 #[test]
