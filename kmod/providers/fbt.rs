@@ -18,7 +18,7 @@ use super::{attributes, KERNEL, PRIVATE};
 use crate::framework::{
     fire, Args, Batch, Failed, FireArgs, Framework, ProbeRef, Provider, Registration,
 };
-use crate::sys::functions::Functions;
+use crate::sys::functions::{never_ends, Functions};
 use crate::sys::module::{Events, Module, Notifier};
 use crate::sys::regs::Regs;
 use dtrace_uapi::ioctl::PRIV_KERNEL;
@@ -201,7 +201,10 @@ fn create(
             list.probes.extend_from_slice(&site.probes(), GFP_KERNEL)?;
         }
     }
-    Ok(site)
+    Ok(match module {
+        None if never_ends(func) => site.endless(),
+        _ => site,
+    })
 }
 
 impl Events for Followed {

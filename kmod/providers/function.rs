@@ -83,6 +83,8 @@ pub struct Site {
     place: AtomicUsize,
     entry: ProbeRef,
     leave: ProbeRef,
+    /// Whether calls are hooked where they return.
+    returns: bool,
     /// Read in probe context.
     armed: AtomicU8,
     /// What `armed` is about to be; equal to it but within a change.
@@ -105,15 +107,32 @@ impl Site {
             place: AtomicUsize::new(place),
             entry,
             leave,
+            returns: true,
             armed: AtomicU8::new(0),
             wanted: AtomicU8::new(0),
         })
     }
 
+    /// The same of a function that never returns, and whose calls are not to be hooked: its second probe can be had, but does not fire.
+    pub fn endless(self) -> Self {
+        Self {
+            returns: false,
+            ..self
+        }
+    }
+
+    /// What stands for this end in `armed`.
+    fn bit(&self, end: End) -> u8 {
+        match end {
+            End::Return if !self.returns => 0,
+            end => end.bit(),
+        }
+    }
+
     /// Whether this end is about to be armed.
     fn is_wanted(&self, end: End) -> bool {
         let new = self.wanted.load(Ordering::Relaxed) & !self.armed.load(Ordering::Relaxed);
-        new & end.bit() != 0
+        new & self.bit(end) != 0
     }
 
     /// Where the function is.
@@ -352,7 +371,7 @@ impl<S: Shape> FunctionProbes<S> {
     /// Disarms one end of one site, without memory.
     fn disable_one(&self, site: &Site, end: End) {
         let old = site.armed.load(Ordering::Relaxed);
-        let new = old & !end.bit();
+        let new = old & !site.bit(end);
         let ip = [site.address()];
         let mut change = Change::default();
         if old != 0 && new == 0 && self.other(site).0 == 0 {
@@ -415,9 +434,9 @@ impl<'a> ProbeBatch<'a> {
     fn want(&mut self, site: &'a Site, end: End, armed: bool) -> Result {
         let old = site.wanted.load(Ordering::Relaxed);
         let new = if armed {
-            old | end.bit()
+            old | site.bit(end)
         } else {
-            old & !end.bit()
+            old & !site.bit(end)
         };
         if old == new {
             return Ok(());

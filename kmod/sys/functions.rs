@@ -38,6 +38,12 @@ impl Drop for ModuleRef {
     }
 }
 
+/// Whether calls of this function of the kernel's own never end, in tasks that never do: a hook on its return would be lost for good. An idle task
+/// calls these anew each time that its CPU comes; the latter in a guest of Xen (`arch/x86/xen/smp_pv.c`).
+pub fn never_ends(name: &[u8]) -> bool {
+    matches!(name, b"cpu_startup_entry" | b"cpu_bringup_and_idle")
+}
+
 /// Traceable functions, sorted by address, with their names.
 pub struct Functions {
     ips: KVVec<usize>,
