@@ -10,10 +10,10 @@
  * kernel too; `nth`, which allocation fails; `onwards`, whether all after it fail too; `only`, a part of the name of the function of dtrace.ko
  * that they are for, or nothing; `seen`, how many there were up to it, to be set to 0; `where`, what failed last, and for whom.
  *
- * With `depth` it is another one each time, and `nth` does not count: an allocation is known by its path, the calls that have led to it from where
- * dtrace.ko came in. In each `run`, which is to be another number, the first fails that was made on a path for the first time; or for
- * the second time, where the first has failed in an earlier run, and so on as many times as `depth` says. `seen` is then how many have
- * failed. With `every` as well it is one path of so many. `lost`: how many allocations had a path for which there is no room.
+ * With `depth` it is another one each time, and neither `nth` nor `onwards` counts: an allocation is known by its path, the calls that have led to
+ * it from where dtrace.ko came in, also when that is loaded again. In each `run`, which is to be another number, the first fails that was made
+ * on a path for the first time; or for the second time, where the first has failed in an earlier run, and so on as many times as `depth`
+ * says. `seen` is then how many have failed. With `every` as well it is one path of so many. `lost`: how many allocations had a path for which there is no room.
  *
  * An allocator's function is left at its entry, by a kprobe, with NULL as its result; another one with -EIO, which is an error, or a pointer
  * that says so. What may not fail does not.
@@ -64,32 +64,56 @@ static DEFINE_RAW_SPINLOCK(lock);
 /* How an allocation is reached. */
 static struct calls {
 	unsigned long entries[64];
-	/* The outermost one of dtrace.ko's, and the name of the innermost. */
-	unsigned int last;
+	/* Of the calls up to the outermost one of dtrace.ko's; and the name of the innermost of those. */
+	unsigned long hash;
 	char name[KSYM_SYMBOL_LEN], other[KSYM_SYMBOL_LEN];
 } calls;
+
+/* Symbols are slow to find: those of the kernel itself need not be. */
+static bool is_module(unsigned long addr)
+{
+	return addr >= MODULES_VADDR && addr < MODULES_END;
+}
 
 /* Whether this is dtrace.ko's. */
 static bool is_dtrace(unsigned long addr, char *name)
 {
-	/* Symbols are slow to find: those of the kernel itself need not be. */
-	if (addr < MODULES_VADDR || addr >= MODULES_END)
+	if (!is_module(addr))
 		return false;
 	sprint_symbol(name, addr);
 	return strstr(name, "[dtrace]");
 }
 
+static unsigned long mixed(unsigned long hash, unsigned long word)
+{
+	return (hash ^ word) * 0x100000001b3UL;
+}
+
+/* What is in a module is known by its name: when it is loaded again it lies elsewhere, and the path is the same. */
+static unsigned long mixed_call(unsigned long hash, unsigned long addr, const char *name)
+{
+	if (!is_module(addr))
+		return mixed(hash, addr);
+	while (*name)
+		hash = mixed(hash, *name++);
+	return hash;
+}
+
 static bool look_at(struct calls *calls)
 {
 	unsigned int n = stack_trace_save(calls->entries, ARRAY_SIZE(calls->entries), 0);
+	unsigned long hash = 1;
 	bool found = false;
 
 	for (unsigned int i = 0; i < n; i++) {
-		if (!is_dtrace(calls->entries[i], calls->other))
+		bool ours = is_dtrace(calls->entries[i], calls->other);
+
+		hash = mixed_call(hash, calls->entries[i], calls->other);
+		if (!ours)
 			continue;
 		if (!found)
 			strscpy(calls->name, calls->other);
-		calls->last = i;
+		calls->hash = hash;
 		found = true;
 	}
 	return found;
@@ -107,12 +131,10 @@ static unsigned int known;
 /* NULL: there is no room for another one. */
 static struct route *route_of(const struct calls *calls)
 {
-	unsigned long hash = 1;
+	unsigned long hash = calls->hash ?: 1;
 	struct route *route;
-	unsigned int i, n;
+	unsigned int n;
 
-	for (i = 0; i <= calls->last; i++)
-		hash = (hash ^ calls->entries[i]) * 0x100000001b3UL;
 	for (n = 0; n < ARRAY_SIZE(routes); n++) {
 		route = &routes[(hash + n) % ARRAY_SIZE(routes)];
 		if (route->hash == hash)
