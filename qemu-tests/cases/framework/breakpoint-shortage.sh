@@ -2,41 +2,40 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 200
-# No tracing lacks a breakpoint without a word, whichever allocation fails that is made to place it. Where ftrace calls they are many; at
-# another instruction there may be none that matters, as what the kernel makes to be faster it can do without.
-insmod "$(dirname "$(cat /run/vm/module)")/../shortage/shortage.ko" || exit 1
-parameters=/sys/module/shortage/parameters
-printf dtrace_breakpoint_register >$parameters/only
+# No tracing lacks a breakpoint without a word, whichever allocation fails that is made to place it, or if the kernel refuses to place it, when
+# that is tried and when it is done. Where ftrace calls the allocations are many; at another instruction there may be none that matters, as what the
+# kernel makes to be faster it can do without.
+. ./paths
 cat >/tmp/reads <<'end'
 for n in 1 2 3 4 5; do cat /proc/self/stat; done >/dev/null
 end
+# An instruction behind that call, where a jump to the kernel's own copy of it takes the breakpoint's place.
+behind=$(dtrace -Zln "$(seq -f 'kinst::vfs_read:%g' -s , 9 30)" | awk 'NR == 2 { print $NF }')
 
-# placed NTH DESCRIPTION: traces, where the allocation NTH fails.
+# placed DESCRIPTION: traces with a probe there.
 placed() {
-	echo 0 >$parameters/seen
-	echo "$1" >$parameters/nth
-	bash -c "echo \$\$ >$parameters/task; exec dtrace -qn '$2 /execname == \"cat\"/ { n++; }' \
-		-n 'END { printf(\"%s\", n >= 5 ? \"traced\" : \"not traced\"); }' -c 'bash /tmp/reads'" 2>&1
-	echo 0 >$parameters/task
+	dtrace -qn "$1 /execname == \"cat\"/ { n++; }" -n 'END { printf("%s", n >= 5 ? "traced" : "not traced"); }' -c 'bash /tmp/reads'
 }
-# tries DESCRIPTION: the same for one allocation after the other.
+# tries DESCRIPTION: the same while one thing after the other fails.
 tries() {
-	told=0
-	for nth in 1 2 3 4 5 7 9 11 14 18 23 30 40; do
-		said=$(placed $nth "$1")
-		[ "$(cat $parameters/seen)" -ge $nth ] || break
-		case $said in
+	shortage 1 dtrace_breakpoint_register
+	told=0 refused=0
+	while fails placed "$1"; do
+		echo "$where: $said" >&2
+		case $where:$said in
+		# Nobody but the kernel knows whether there can be a probe.
+		register_kprobe*'does not match any probes'*) refused=$((refused + 1)) ;;
+		register_kprobe*'1 probe could not be enabled'*'error 5'*'not traced') refused=$((refused + 1)) ;;
 		*'1 probe could not be enabled'*'error 12'*'not traced') told=$((told + 1)) ;;
-		traced) ;;
-		*) echo "allocation $nth, $(cat $parameters/where): $said" ;;
+		*:traced) ;;
+		*) echo "$where: $said" ;;
 		esac
 	done
-	echo "then $said"
+	enough
+	echo "then $said, refused: $refused"
 }
 tries kinst:vmlinux:vfs_read:0
 echo "told: $((told > 4))"
-# An instruction behind that call, where a jump to the kernel's own copy of it takes the breakpoint's place.
-behind=$(dtrace -Zln "$(seq -f 'kinst::vfs_read:%g' -s , 9 30)" | awk 'NR == 2 { print $NF }')
+# There is this probe already, so it is not tried again whether there can be.
 tries kinst:vmlinux:vfs_read:$behind
-rmmod shortage
 rm -f /tmp/reads
