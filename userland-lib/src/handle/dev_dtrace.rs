@@ -334,14 +334,18 @@ impl Device for DevDtrace {
         self.call_new(ioctl::TABLE, &mut request, TABLES)
     }
 
-    fn remains(&self) -> Option<Box<dyn Remains>> {
+    fn remains(&self) -> io::Result<Option<Box<dyn Remains>>> {
         let remains = Self {
-            file: self.file.try_clone().ok()?,
+            file: self.file.try_clone()?,
             cpus: self.cpus,
         };
-        // From this call on they are noted; a kernel that cannot, or does not for us, says so now.
-        remains.next(0, 0).ok()?;
-        Some(Box::new(remains))
+        // From this call on they are noted. A kernel that does not know of it, or does not for us, says so now; where it fails otherwise names
+        // would be missing without a word.
+        match remains.next(0, 0) {
+            Ok(_) => Ok(Some(Box::new(remains))),
+            Err(e) if matches!(e.raw_os_error(), Some(libc::ENOTTY | libc::EACCES)) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     fn frames(&self) -> Option<Box<dyn Source>> {

@@ -124,9 +124,9 @@ pub trait Device {
         Err(missing(TABLES, None))
     }
 
-    /// Who tells what processes had mapped, as of now, when they ended. A device may know of no such thing.
-    fn remains(&self) -> Option<Box<dyn Remains>> {
-        None
+    /// Who tells what processes had mapped, as of now, when they ended. A device may know of no such thing, or not tell us.
+    fn remains(&self) -> io::Result<Option<Box<dyn Remains>>> {
+        Ok(None)
     }
 
     /// Who gives the names of frames of interpreted code. A device may know of no such thing.

@@ -371,12 +371,15 @@ impl<'w> Handle<'w> {
             return Err(Error::Destructive);
         }
         let cpu = if self.options.is_on(Opt::Grabanon) {
-            self.names.keep(self.device().remains());
+            let remains = self.device().remains();
+            self.names
+                .keep(remains.map_err(|error| self.refused(error))?);
             self.claim()?
         } else {
             let faults = self.error_clause()?;
             self.enable(&faults)?;
-            self.stacks.keep(self.world.device(), &self.names);
+            let kept = self.stacks.keep(self.world.device(), &self.names);
+            kept.map_err(|error| self.refused(error))?;
             self.device().go().map_err(|error| self.refused(error))?
         };
         self.phase = Phase::Running(cpu);

@@ -75,13 +75,14 @@ impl Stacks {
 
     /// Has what will be asked for later: the mappings of processes that end, if addresses of them are recorded, and the names of frames of
     /// interpreted code.
-    pub fn keep(&self, device: &dyn Device, names: &Names) {
+    pub fn keep(&self, device: &dyn Device, names: &Names) -> io::Result<()> {
         if self.are_told {
-            names.keep(device.remains());
+            names.keep(device.remains()?);
         }
         if self.has_walkers {
             names.ask(device.frames());
         }
+        Ok(())
     }
 
     /// Makes the tables of what a process executes.

@@ -496,7 +496,7 @@ fn what_a_module_does_not_know_is_told_by_its_name() {
     // It does without.
     assert_eq!(device.held().unwrap().id, 0);
     assert!(device.registered(1, 0).unwrap().is_none());
-    assert!(device.remains().is_none());
+    assert!(device.remains().unwrap().is_none());
     let error = device.status().unwrap_err();
     assert_eq!(error.raw_os_error(), Some(Errno::ENOTTY as i32));
 }

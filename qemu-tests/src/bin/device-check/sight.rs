@@ -193,7 +193,7 @@ fn destroys(kind: Action, asked: bool) -> Result<String, String> {
 
 fn ended() -> Result<String, String> {
     let device = open()?;
-    let Some(remains) = device.remains() else {
+    let Ok(Some(remains)) = device.remains() else {
         return Ok("EACCES".to_owned());
     };
     Ok(answer(remains.next(1, 0).map(drop)))

@@ -80,7 +80,8 @@ pub fn tables() -> Result<(), String> {
 
 /// Of a process that lives, and of one that no record is of, nothing is noted.
 fn remains(device: &dyn Device) -> Result<(), String> {
-    let remains = device.remains().ok_or("nobody notes mappings")?;
+    let remains = device.remains().map_err(|error| error.to_string())?;
+    let remains = remains.ok_or("nobody notes mappings")?;
     let mut child = std::process::Command::new("true")
         .spawn()
         .map_err(|error| error.to_string())?;

@@ -111,7 +111,7 @@ impl Worker {
     fn read_remains(&mut self, file: usize, pid: u32) {
         let number = self.random.below(64) as u32;
         self.call(file, "remains", |device: &DevDtrace, _| {
-            let Some(remains) = device.remains() else {
+            let Some(remains) = device.remains()? else {
                 return Err(io::ErrorKind::Unsupported.into());
             };
             let mut after = 0;
