@@ -20,10 +20,12 @@
  */
 
 #include <linux/gfp.h>
+#include <linux/hash.h>
 #include <linux/kallsyms.h>
 #include <linux/kprobes.h>
 #include <linux/linkage.h>
 #include <linux/module.h>
+#include <linux/notifier.h>
 #include <linux/objtool.h>
 #include <linux/pgtable.h>
 #include <linux/preempt.h>
@@ -61,27 +63,10 @@ asm(".text\n"
 /* Of all that follows. */
 static DEFINE_RAW_SPINLOCK(lock);
 
-/* How an allocation is reached. */
-static struct calls {
-	unsigned long entries[64];
-	/* Of the calls up to the outermost one of dtrace.ko's; and the name of the innermost of those. */
-	unsigned long hash;
-	char name[KSYM_SYMBOL_LEN], other[KSYM_SYMBOL_LEN];
-} calls;
-
-/* Symbols are slow to find: those of the kernel itself need not be. */
+/* Only its instructions need a symbol. */
 static bool is_module(unsigned long addr)
 {
 	return addr >= MODULES_VADDR && addr < MODULES_END;
-}
-
-/* Whether this is dtrace.ko's. */
-static bool is_dtrace(unsigned long addr, char *name)
-{
-	if (!is_module(addr))
-		return false;
-	sprint_symbol(name, addr);
-	return strstr(name, "[dtrace]");
 }
 
 static unsigned long mixed(unsigned long hash, unsigned long word)
@@ -89,15 +74,52 @@ static unsigned long mixed(unsigned long hash, unsigned long word)
 	return (hash ^ word) * 0x100000001b3UL;
 }
 
-/* What is in a module is known by its name: when it is loaded again it lies elsewhere, and the path is the same. */
-static unsigned long mixed_call(unsigned long hash, unsigned long addr, const char *name)
+/*
+ * What is known of an instruction of a module: whether it is dtrace.ko's, its name, and a hash of that. When the module is loaded again it lies
+ * elsewhere, and has the same name. Kept until a module comes or goes, as symbols are very slow to find.
+ */
+static struct symbol {
+	unsigned long addr, hash;
+	bool ours;
+	char name[104];
+} symbols[1 << 12];
+
+static const struct symbol *symbol_of(unsigned long addr)
 {
-	if (!is_module(addr))
-		return mixed(hash, addr);
-	while (*name)
-		hash = mixed(hash, *name++);
-	return hash;
+	struct symbol *symbol = &symbols[hash_long(addr, 12)];
+	static char name[KSYM_SYMBOL_LEN];
+
+	if (symbol->addr == addr)
+		return symbol;
+	sprint_symbol(name, addr);
+	*symbol = (struct symbol){ .addr = addr, .hash = 1, .ours = strstr(name, "[dtrace]") };
+	for (const char *c = name; *c; c++)
+		symbol->hash = mixed(symbol->hash, *c);
+	strscpy(symbol->name, name);
+	return symbol;
 }
+
+static bool is_dtrace(unsigned long addr)
+{
+	return is_module(addr) && symbol_of(addr)->ours;
+}
+
+static int changes(struct notifier_block *block, unsigned long event, void *module)
+{
+	guard(raw_spinlock_irqsave)(&lock);
+	memset(symbols, 0, sizeof(symbols));
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block modules = { .notifier_call = changes };
+
+/* How an allocation is reached. */
+static struct calls {
+	unsigned long entries[64];
+	/* Of the calls up to the outermost one of dtrace.ko's; and the name of the innermost of those. */
+	unsigned long hash;
+	char name[sizeof_field(struct symbol, name)];
+} calls;
 
 static bool look_at(struct calls *calls)
 {
@@ -106,13 +128,13 @@ static bool look_at(struct calls *calls)
 	bool found = false;
 
 	for (unsigned int i = 0; i < n; i++) {
-		bool ours = is_dtrace(calls->entries[i], calls->other);
+		const struct symbol *symbol = is_module(calls->entries[i]) ? symbol_of(calls->entries[i]) : NULL;
 
-		hash = mixed_call(hash, calls->entries[i], calls->other);
-		if (!ours)
+		hash = mixed(hash, symbol ? symbol->hash : calls->entries[i]);
+		if (!symbol || !symbol->ours)
 			continue;
 		if (!found)
-			strscpy(calls->name, calls->other);
+			strscpy(calls->name, symbol->name);
 		calls->hash = hash;
 		found = true;
 	}
@@ -246,7 +268,7 @@ static int __kprobes allocates(struct kprobe *probe, struct pt_regs *regs)
 	if ((strstr(probe->symbol_name, "realloc") && !regs->si) || may_not_fail(probe, regs))
 		return 0;
 	guard(raw_spinlock_irqsave)(&lock);
-	if (error && !is_dtrace(*(unsigned long *)kernel_stack_pointer(regs), calls.other))
+	if (error && !is_dtrace(*(unsigned long *)kernel_stack_pointer(regs)))
 		return 0;
 	if ((depth ? seen : seen >= nth && !onwards) || !look_at(&calls) || !strstr(calls.name, only))
 		return 0;
@@ -260,6 +282,7 @@ static int __kprobes allocates(struct kprobe *probe, struct pt_regs *regs)
 
 static void leave(void)
 {
+	unregister_module_notifier(&modules);
 	for (int i = 0; i < ARRAY_SIZE(probes); i++)
 		if (probes[i].pre_handler)
 			unregister_kprobe(&probes[i]);
@@ -267,6 +290,9 @@ static void leave(void)
 
 static int __init shortage_init(void)
 {
+	/* Before our own call is watched. */
+	if (register_module_notifier(&modules))
+		return -ENOMEM;
 	for (int i = 0; i < ARRAY_SIZE(probes); i++) {
 		int error;
 
