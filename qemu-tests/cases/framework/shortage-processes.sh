@@ -7,9 +7,10 @@
 # allocation or another call of the kernel fails that is made for that, on a path on which none has failed. Here it is one path of forty, on
 # the debug kernel one of ten; all take an hour:
 # `make run KERNEL=debug CMD='insmod …/shortage.ko calls=1; shortage-check processes 1 1'`.
+. ./paths
 mountpoint -q /sys/kernel/tracing || mount -t tracefs none /sys/kernel/tracing
 every=40
 case $(uname -r) in *-debug) every=10 ;; esac
-insmod "$(dirname "$(cat /run/vm/module)")/../shortage/shortage.ko" calls=1 || exit 1
+shortage $every
 shortage-check processes $every 1
-rmmod shortage
+enough

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 //! Consumers for which memory is short, or for which other calls of the kernel fail. Runs in the VM as root, with the module `shortage`
-//! loaded: `shortage-check STEP`, or, for consumers with probes in processes, `shortage-check processes EVERY DEPTH`. `shortage-check STEP
-//! member` does the same for consumers of [`MEMBER`], who is in the tracing group; anybody may open the device then.
+//! loaded: `shortage-check STEP`, or, for consumers with probes in processes, `shortage-check processes EVERY DEPTH`, and for what neither of
+//! these does, `shortage-check rest EVERY DEPTH`. With `member` behind it the consumers are those of [`MEMBER`], who is in the tracing group; anybody
+//! may open the device then.
 //!
 //! The life of a consumer, from opening to closing, is run again and again. Each time another allocation that is made for it fails, the
 //! first, then that STEP later, until a life has fewer than that; and once more with all from there on. Registrations and other calls of the
@@ -14,6 +15,7 @@ mod processes;
 
 use dtrace::handle::{Buffer, DevDtrace, Device, PATH};
 use dtrace_uapi::ioctl::ProbeDesc;
+use processes::Kind;
 use qemu_tests::memory::Memory;
 use qemu_tests::patched;
 use qemu_tests::program::compile;
@@ -69,15 +71,13 @@ fn main() -> ExitCode {
         read.map(|n| n.filter(|n| *n > 0))
             .collect::<Option<Vec<_>>>()
     };
-    let whole = match args.first().map(String::as_str) {
-        Some("processes") => numbers(1).filter(|n| n.len() == 2),
-        _ => numbers(0).filter(|n| n.len() == 1),
-    };
-    let outcome = match whole.as_deref() {
-        Some([step]) => check(owner, *step as usize),
-        Some([every, depth]) => processes::check(*every, *depth),
+    let kind = args.first().and_then(|name| Kind::named(name));
+    let given = numbers(usize::from(kind.is_some()));
+    let outcome = match (kind, given.as_deref()) {
+        (None, Some([step])) => check(owner, *step as usize),
+        (Some(kind), Some([every, depth])) => processes::check(owner, kind, *every, *depth),
         _ => {
-            eprintln!("usage: shortage-check STEP [member] | processes EVERY DEPTH");
+            eprintln!("usage: shortage-check STEP [member] | processes|rest EVERY DEPTH [member]");
             return ExitCode::from(2);
         }
     };
