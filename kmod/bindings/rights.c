@@ -55,6 +55,8 @@ struct dtrace_ask {
 	bool begun;
 	/* What was known is void. */
 	bool anew;
+	/* How often it has fired meanwhile. */
+	atomic_t fired;
 };
 
 struct dtrace_rights {
@@ -77,6 +79,8 @@ struct dtrace_rights {
 	bool closed;
 	/* Somebody has waited in vain: nobody waits until it answers again. */
 	bool in_vain;
+	/* How often a thread has fired that was then asked about in vain; once at least for each time. */
+	atomic64_t unanswered;
 	unsigned long taken[BITS_TO_LONGS(DTRACE_ASKS)];
 	struct dtrace_ask asks[DTRACE_ASKS];
 };
@@ -231,7 +235,7 @@ static void dtrace_ask_work(struct callback_head *work)
 {
 	struct dtrace_ask *ask = container_of(work, struct dtrace_ask, work);
 	struct dtrace_rights *rights = ask->rights;
-	int known;
+	int known, said = 0;
 
 	if (ask->anew)
 		dtrace_answers_doubt(&rights->answers, false);
@@ -239,46 +243,53 @@ static void dtrace_ask_work(struct callback_head *work)
 		known = dtrace_answers_of(&rights->answers, current);
 	if (known == -EAGAIN && !(current->flags & PF_EXITING) && dtrace_rights_seem(rights, current)) {
 		if (dtrace_rights_is_asked(rights))
-			dtrace_answers_ask(&rights->answers, current, PTRACE_MODE_NOAUDIT);
+			said = dtrace_answers_ask(&rights->answers, current, PTRACE_MODE_NOAUDIT);
 		else if (!READ_ONCE(rights->in_vain))
 			dtrace_ask_wait(ask);
+		scoped_guard(rcu)
+			known = dtrace_answers_of(&rights->answers, current);
+		/* Whoever answers may not see itself where it is another program now. */
+		if (known == -EAGAIN && said != -EPERM && !fatal_signal_pending(current))
+			atomic64_add(max(atomic_read(&ask->fired), 1), &rights->unanswered);
 	}
 	dtrace_ask_end(ask);
 }
 
-/* Has a thread asked about, the current one or one that has not run yet. Does not sleep. False: that cannot be had. */
-static bool dtrace_ask_later(struct dtrace_rights *rights, struct task_struct *task, bool anew)
+/* Has a thread asked about, the current one or one that has not run yet. Does not sleep. NULL: that cannot be had. */
+static struct dtrace_ask *dtrace_ask_later(struct dtrace_rights *rights, struct task_struct *task, bool anew)
 {
 	struct dtrace_ask *ask = NULL;
 	unsigned int n;
 
 	for (n = 0; n < DTRACE_ASKS && !anew; n++)
 		if (READ_ONCE(rights->asks[n].task) == task)
-			return true;
+			return &rights->asks[n];
 	for (n = 0; n < DTRACE_ASKS && !ask; n++)
 		if (!test_and_set_bit_lock(n, rights->taken))
 			ask = &rights->asks[n];
 	if (!ask)
-		return false;
+		return NULL;
 	refcount_inc(&rights->count);
 	ask->rights = rights;
+	atomic_set(&ask->fired, 0);
 	ask->begun = false;
 	ask->anew = anew;
 	INIT_LIST_HEAD(&ask->node);
 	init_completion(&ask->over);
 	WRITE_ONCE(ask->task, task);
 	if (!dtrace_call_queue(&ask->work, dtrace_ask_work, task))
-		return true;
+		return ask;
 	WRITE_ONCE(ask->task, NULL);
 	clear_bit_unlock(ask - rights->asks, rights->taken);
 	/* Who calls has a reference of its own. */
 	refcount_dec(&rights->count);
-	return false;
+	return NULL;
 }
 
 /* Whether what fires in the current thread is the consumer's to see. Called where a probe fires. */
 bool dtrace_rights_known(struct dtrace_rights *rights)
 {
+	struct dtrace_ask *ask;
 	int known;
 
 	rcu_read_lock();
@@ -295,8 +306,18 @@ bool dtrace_rights_known(struct dtrace_rights *rights)
 		return known;
 	if (dtrace_rights_is_asked(rights) && dtrace_answers_are_own(&rights->answers))
 		return true;
-	dtrace_ask_later(rights, current, false);
+	ask = dtrace_ask_later(rights, current, false);
+	if (ask)
+		atomic_inc(&ask->fired);
+	else
+		atomic64_inc(&rights->unanswered);
 	return false;
+}
+
+/* How often it was not known in time whether the consumer may see something. */
+u64 dtrace_rights_unanswered(const struct dtrace_rights *rights)
+{
+	return atomic64_read(&rights->unanswered);
 }
 
 /* Whether the current process looks like one that the consumer may trace, which is not told of it before it has been asked. Does not sleep. */
@@ -321,12 +342,18 @@ void dtrace_rights_begun(struct dtrace_rights *rights, struct task_struct *task)
 /* The current process says by prctl() what others may do to it. It is about to: so it is asked about behind that. Does not sleep. */
 void dtrace_rights_control(struct dtrace_rights *rights, int option)
 {
+	bool is_asked;
+
 	if (option != PR_SET_DUMPABLE && option != PR_SET_PTRACER)
 		return;
 	/* An undumpable one, too: it may become another. */
 	if (!uid_eq(current_uid(), KUIDT_INIT(rights->user.uid)))
 		return;
-	dtrace_answers_doubt(&rights->answers, !dtrace_ask_later(rights, current, true));
+	is_asked = dtrace_ask_later(rights, current, true);
+	/* It is not seen any more, whatever it fires. */
+	if (!is_asked)
+		atomic64_inc(&rights->unanswered);
+	dtrace_answers_doubt(&rights->answers, !is_asked);
 }
 
 /* The current thread is about to have these credentials; so it is asked about before it goes back to its program. Does not sleep. */

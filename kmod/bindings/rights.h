@@ -18,6 +18,7 @@ int dtrace_rights_may(struct dtrace_rights *rights, struct pid *process, struct 
 int dtrace_rights_ask_all(struct dtrace_rights *rights);
 bool dtrace_rights_likely(struct dtrace_rights *rights);
 bool dtrace_rights_known(struct dtrace_rights *rights);
+u64 dtrace_rights_unanswered(const struct dtrace_rights *rights);
 void dtrace_rights_begun(struct dtrace_rights *rights, struct task_struct *task);
 void dtrace_rights_control(struct dtrace_rights *rights, int option);
 void dtrace_rights_changes(struct dtrace_rights *rights, const struct cred *cred);

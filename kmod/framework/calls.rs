@@ -25,7 +25,7 @@ use dtrace_engine::Enabling;
 use dtrace_uapi::ioctl::{
     self, AggDesc, AnonDesc, ArgDesc, Conf, Enable, EprobeDesc, FmtDesc, ProbeDesc, ProviderDesc,
     ProviderPrivileges, RecDesc, ReplDesc, Status, STATUS_COMMON_SIZE, STATUS_FIRST_SIZE,
-    STATUS_SECOND_SIZE,
+    STATUS_SECOND_SIZE, STATUS_THIRD_SIZE,
 };
 use dtrace_uapi::limits::{DOF_MAX, PROVNAMELEN};
 use dtrace_uapi::option::{NAMES, UNSET};
@@ -94,6 +94,7 @@ impl Open {
                 self.stop(arg, control)
             }
             ioctl::STATUS => self.status(arg, control, size_of::<Status>()),
+            ioctl::STATUS_THIRD => self.status(arg, control, STATUS_THIRD_SIZE),
             ioctl::STATUS_SECOND => self.status(arg, control, STATUS_SECOND_SIZE),
             ioctl::STATUS_FIRST => self.status(arg, control, STATUS_FIRST_SIZE),
             ioctl::STATUS_COMMON => self.status(arg, control, STATUS_COMMON_SIZE),

@@ -97,6 +97,10 @@ mod sys {
             pub fn may_trace(&self, _process: &Process, _wait: bool) -> Result<bool> {
                 Ok(true)
             }
+
+            pub fn unanswered(&self) -> u64 {
+                0
+            }
         }
     }
 

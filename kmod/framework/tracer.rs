@@ -205,5 +205,6 @@ impl Tracer {
         status.nmis = self.nmis.load(Ordering::Relaxed);
         status.returns = self.returns.load(Ordering::Relaxed);
         status.missed = self.missed();
+        status.unanswered = self.rights.as_ref().map_or(0, |rights| rights.unanswered());
     }
 }

@@ -95,6 +95,12 @@ impl Rights {
         unsafe { bindings::dtrace_rights_likely(self.0.as_ptr()) }
     }
 
+    /// How often it was not known in time whether the consumer may see something.
+    pub fn unanswered(&self) -> u64 {
+        // SAFETY: They are there.
+        unsafe { bindings::dtrace_rights_unanswered(self.0.as_ptr()) }
+    }
+
     /// Whether what happens in the current thread is for the consumer to see; in probe context.
     pub fn may_see(&self) -> bool {
         // SAFETY: They are there; it neither waits nor takes a lock.

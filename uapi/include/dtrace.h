@@ -3161,9 +3161,10 @@ struct dtrace_interp_frame {
  Version of all this, which a module tells (`Conf::interface`). It grows by one with every control call, field and number that is added,
  so that of a command and a module that are not of one build it can be said which is older. What there has been stays: an older
  command works with a newer module, and a newer one with an older module as far as that goes. But frames of interpreted code follow the addresses
- of a stack directly since 3: where one of the two is older than that, none of them are shown, or numbers in their place.
+ of a stack directly since 3: where one of the two is older than that, none of them are shown, or numbers in their place. 4 has
+ `RETRACT` and `Status::unanswered`.
  */
-#define DTRACE_INTERFACE 3
+#define DTRACE_INTERFACE 4
 
 /*
  Type of the control calls of `/dev/dtrace`.
@@ -3189,6 +3190,11 @@ struct dtrace_interp_frame {
  Size of `Status` up to its field `unbuffered`, bytes.
  */
 #define DTRACE_STATUS_SECOND_SIZE 136
+
+/*
+ Size of `Status` up to its field `unanswered`, bytes.
+ */
+#define DTRACE_STATUS_THIRD_SIZE 160
 
 /*
  `ArgDesc::ndx`: the probe has no such argument.
@@ -3581,6 +3587,11 @@ struct dtrace_status {
    execute them elsewhere.
    */
   uint64_t carried;
+  /*
+   How often it was not known in time whether this consumer may trace a process, which went unseen: each firing meanwhile counts, and
+   each time that nobody answered.
+   */
+  uint64_t unanswered;
 };
 
 /*

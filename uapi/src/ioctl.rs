@@ -16,8 +16,9 @@ use zerocopy_derive::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// Version of all this, which a module tells ([`Conf::interface`]). It grows by one with every control call, field and number that is added,
 /// so that of a command and a module that are not of one build it can be said which is older. What there has been stays: an older
 /// command works with a newer module, and a newer one with an older module as far as that goes. But frames of interpreted code follow the addresses
-/// of a stack directly since 3: where one of the two is older than that, none of them are shown, or numbers in their place.
-pub const INTERFACE: u32 = 3;
+/// of a stack directly since 3: where one of the two is older than that, none of them are shown, or numbers in their place. 4 has
+/// [`RETRACT`] and [`Status::unanswered`].
+pub const INTERFACE: u32 = 4;
 
 /// Type of the control calls of `/dev/dtrace`.
 pub const IOC_TYPE: u8 = b'x';
@@ -53,6 +54,8 @@ pub const CONF: u32 = ioc(READ, IOC_TYPE, 10, size_of::<Conf>());
 /// Fills in a [`Status`]. ENOENT: not started yet. The number carries the structure's size, and so its version: fields are
 /// only ever added at its end, and a kernel answers each size that there has been.
 pub const STATUS: u32 = ioc(READ, IOC_TYPE, 11, size_of::<Status>());
+/// As [`STATUS`], up to [`Status::unanswered`]: the structure as it was then.
+pub const STATUS_THIRD: u32 = ioc(READ, IOC_TYPE, 11, STATUS_THIRD_SIZE);
 /// As [`STATUS`], up to [`Status::unbuffered`]: the structure as it was then.
 pub const STATUS_SECOND: u32 = ioc(READ, IOC_TYPE, 11, STATUS_SECOND_SIZE);
 /// As [`STATUS`], up to [`Status::missed`]: the structure as it first was.
@@ -364,6 +367,9 @@ pub struct Status {
     /// Instructions, of whichever consumer's probes, that were left to the kernel's uprobes, which are slower, as their program has no room to
     /// execute them elsewhere.
     pub carried: u64,
+    /// How often it was not known in time whether this consumer may trace a process, which went unseen: each firing meanwhile counts, and
+    /// each time that nobody answered.
+    pub unanswered: u64,
 }
 
 /// Size of the part of [`Status`] that all systems have in common: `dtrace_status_t`, bytes.
@@ -374,6 +380,9 @@ pub const STATUS_FIRST_SIZE: usize = 128;
 
 /// Size of [`Status`] up to its field `unbuffered`, bytes.
 pub const STATUS_SECOND_SIZE: usize = 136;
+
+/// Size of [`Status`] up to its field `unanswered`, bytes.
+pub const STATUS_THIRD_SIZE: usize = 160;
 
 /// What the kernel's DIF machine is like (`dtrace_conf_t`).
 #[repr(C)]
@@ -531,7 +540,8 @@ const _: () = assert!(size_of::<RecHdr>() == 12);
 const _: () = assert!(offset_of!(Status, recursions) == STATUS_COMMON_SIZE);
 const _: () = assert!(offset_of!(Status, unbuffered) == STATUS_FIRST_SIZE);
 const _: () = assert!(offset_of!(Status, waits) == STATUS_SECOND_SIZE);
-const _: () = assert!(size_of::<Status>() == 160);
+const _: () = assert!(offset_of!(Status, unanswered) == STATUS_THIRD_SIZE);
+const _: () = assert!(size_of::<Status>() == 168);
 const _: () = assert!(offset_of!(Status, killed) == 80);
 const _: () = assert!(size_of::<Conf>() == 48);
 const _: () = assert!(size_of::<ArgDesc>() == 268);

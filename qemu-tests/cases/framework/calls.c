@@ -323,8 +323,10 @@ static void run(void)
 	check(!status.recursions && !status.missed && status.unbuffered == ULLONG_MAX, "STATUS: no more than that either");
 	works(_IOC(_IOC_READ, DTRACE_IOC_TYPE, 11, DTRACE_STATUS_SECOND_SIZE), &status, "STATUS: as it was then");
 	check(!status.unbuffered && status.waits == ULLONG_MAX, "STATUS: no more than that then");
+	works(_IOC(_IOC_READ, DTRACE_IOC_TYPE, 11, DTRACE_STATUS_THIRD_SIZE), &status, "STATUS: as it was before");
+	check(!status.carried && status.unanswered == ULLONG_MAX, "STATUS: no more than that before");
 	works(DTRACEIOC_STATUS, &status, "STATUS");
-	check(!status.unbuffered, "STATUS: nothing was lost");
+	check(!status.unbuffered && !status.unanswered, "STATUS: nothing was lost");
 	refused(_IOC(_IOC_READ, DTRACE_IOC_TYPE, 11, 96), &status, ENOTTY, "STATUS: a size that never was");
 	buf.cpu = cpu;
 	refused(DTRACEIOC_BUFSNAP, &buf, EINVAL, "BUFSNAP: a byte too short");

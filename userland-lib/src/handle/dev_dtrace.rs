@@ -343,7 +343,14 @@ impl Device for DevDtrace {
         // would be missing without a word.
         match remains.next(0, 0) {
             Ok(_) => Ok(Some(Box::new(remains))),
-            Err(e) if matches!(e.raw_os_error(), Some(libc::ENOTTY | libc::EACCES)) => Ok(None),
+            Err(e)
+                if matches!(
+                    e.raw_os_error(),
+                    Some(libc::ENOTTY | libc::EACCES | libc::ENODEV)
+                ) =>
+            {
+                Ok(None)
+            }
             Err(error) => Err(error),
         }
     }
@@ -404,6 +411,7 @@ impl Device for DevDtrace {
         let bytes = status.as_mut_bytes();
         let sizes = [
             ioctl::STATUS,
+            ioctl::STATUS_THIRD,
             ioctl::STATUS_SECOND,
             ioctl::STATUS_FIRST,
             ioctl::STATUS_COMMON,

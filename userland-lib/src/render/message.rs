@@ -224,6 +224,13 @@ pub fn status_drops(old: &Status, new: &Status) -> Vec<(&'static str, String)> {
             "instruction",
             " slower than usual where programs have no room for code",
         ),
+        (
+            "DTRACEDROP_UNANSWERED",
+            old.unanswered,
+            new.unanswered,
+            "time",
+            " it was not known soon enough whether a process may be traced, which went unseen",
+        ),
     ];
     kinds
         .into_iter()
@@ -312,6 +319,7 @@ mod tests {
         new.waits = 9;
         new.waits_in_vain = 7;
         new.carried = 8;
+        new.unanswered = 2;
         let mut text = String::new();
         for (tag, drops) in status_drops(&old, &new) {
             text += &format!("[{tag}] {drops}");
@@ -335,6 +343,7 @@ mod tests {
             [DTRACEDROP_MISSED] 5 probes could not be enabled or kept where modules, CPUs or other tracers came later, or where an instruction can have none
             [DTRACEDROP_NOBUFFER] 6 drops on CPUs that came later (no memory for their buffers)
             [DTRACEDROP_CARRIED] 8 instructions slower than usual where programs have no room for code
+            [DTRACEDROP_UNANSWERED] 2 times it was not known soon enough whether a process may be traced, which went unseen
             1 drop on CPU 0
             2 drops on CPU 31
             18446744073709551615 aggregation drops on CPU 1

@@ -206,6 +206,7 @@ impl Sequence {
             10 => {
                 let of = [
                     (ioctl::STATUS, size_of::<Status>()),
+                    (ioctl::STATUS_THIRD, ioctl::STATUS_THIRD_SIZE),
                     (ioctl::STATUS_SECOND, ioctl::STATUS_SECOND_SIZE),
                     (ioctl::STATUS_FIRST, ioctl::STATUS_FIRST_SIZE),
                     (ioctl::STATUS_COMMON, ioctl::STATUS_COMMON_SIZE),

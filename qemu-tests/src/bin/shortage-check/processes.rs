@@ -253,9 +253,8 @@ impl Tracing {
 
     /// What is wrong with what came of a tracing in which something has failed at that place.
     fn wrong(&self, place: &str, told: &Told, whole: &Told) -> Option<&'static str> {
-        // Limits that are known: addresses of such a process have no names; who is not answered for is not seen.
-        let limits = [" for dtrace_remains_note+", " for dtrace_answers_ask+"];
-        let may_be_silent = limits.iter().any(|limit| place.contains(limit));
+        // A limit that is known: addresses of such a process have no names.
+        let may_be_silent = place.contains(" for dtrace_remains_note+");
         let is_silent = told.complaints.trim().is_empty() && !may_be_silent;
         match told.status {
             Some(0) if told.program != whole.program => Some("the program has computed otherwise"),
