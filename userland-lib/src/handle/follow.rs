@@ -312,21 +312,24 @@ impl Follow {
 
     /// Forgets children that have ended. Nobody waits.
     fn sweep(&mut self, world: &KernelWorld<'_>) {
-        let children = self.described.iter().filter(|d| d.is_child);
-        let over: HashSet<u32> = children.map(|d| d.pid).filter(is_over).collect();
-        self.retract(world, &over);
         let now = Instant::now();
         let before = std::mem::take(&mut self.over);
-        let since = |pid: &u32| before.get(pid).copied().unwrap_or(now);
-        let (gone, over): (Vec<_>, Vec<_>) = over
-            .into_iter()
-            .map(|pid| (pid, since(&pid)))
-            .partition(|(_, since)| now.duration_since(*since) >= OVER);
-        let gone: HashSet<u32> = gone.into_iter().map(|(pid, _)| pid).collect();
-        self.over = over.into_iter().collect();
+        let over = self.retract_ended(world).into_iter();
+        let since = |pid: u32| (pid, before.get(&pid).copied().unwrap_or(now));
+        self.over = over.map(since).collect();
+        let is_long = |since: &Instant| now.duration_since(*since) >= OVER;
         self.described
-            .retain(|d| !d.is_child || !gone.contains(&d.pid));
+            .retain(|d| !(d.is_child && self.over.get(&d.pid).is_some_and(is_long)));
+        self.over.retain(|_, since| !is_long(since));
         self.sweep_at = self.described.len() + SWEEP;
+    }
+
+    /// Has the kernel forget what was replicated for children that have ended; which children those are. They stay described.
+    fn retract_ended(&mut self, world: &KernelWorld<'_>) -> HashSet<u32> {
+        let children = self.described.iter().filter(|d| d.is_child);
+        let over = children.map(|d| d.pid).filter(is_over).collect();
+        self.retract(world, &over);
+        over
     }
 
     /// Has the kernel forget what was replicated for processes.
@@ -362,7 +365,7 @@ impl Follow {
         }
         let mut done = world.device().replicate(&old, &new);
         if matches!(&done, Err(error) if error.raw_os_error() == Some(nix::libc::ENOSPC)) {
-            self.sweep(world);
+            self.retract_ended(world);
             done = world.device().replicate(&old, &new);
         }
         match done {
