@@ -70,7 +70,7 @@ impl Space<'_> {
                 let inside = &mut self.cpus[cpu].inside;
                 *inside = match inside.take() {
                     Some(_) => None,
-                    None => self.dynamics.enter(cpu),
+                    None => self.dynamics.enter(cpu, 1),
                 };
             }
             13 => self.clean(|_| ()),
@@ -84,7 +84,7 @@ impl Space<'_> {
     fn firing(&mut self, cpu: usize, work: impl FnOnce(&mut Self)) {
         let _inside = match self.cpus[cpu].inside {
             Some(_) => None,
-            None => self.dynamics.enter(cpu),
+            None => self.dynamics.enter(cpu, 1),
         };
         work(self);
     }

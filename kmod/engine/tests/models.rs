@@ -223,7 +223,7 @@ impl Variables {
     /// One firing.
     fn firing<T>(&self, cpu: usize, run: impl FnOnce(&mut u32) -> T) -> T {
         let mut free = lock(&self.cpus[cpu]);
-        let inside = self.space.enter(cpu).expect("a CPU");
+        let inside = self.space.enter(cpu, 1).expect("a CPU");
         let result = run(&mut free);
         drop(inside);
         result

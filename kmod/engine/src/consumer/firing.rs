@@ -164,7 +164,7 @@ impl Consumer {
             Some(dynamics) if clause.dynamics => Some(dynamics),
             _ => None,
         };
-        let _inside = dynamics.and_then(|dynamics| dynamics.enter(at.cpu));
+        let _inside = dynamics.and_then(|dynamics| dynamics.enter(at.cpu, m.firing()));
         let locals = Locals::new(m, at.cpu, dynamics, vm);
         let done = brief.run(&clause.actions, m, at, locals, out);
         if done != Ok(false) {
@@ -198,7 +198,7 @@ impl Consumer {
         let CpuState { vm, out, work } = state;
         vm.reset();
         let dynamics = run.core.dynamics.as_ref().filter(|_| clause.dynamics);
-        let _inside = dynamics.and_then(|dynamics| dynamics.enter(at.cpu));
+        let _inside = dynamics.and_then(|dynamics| dynamics.enter(at.cpu, m.firing()));
         let mut env = Env {
             m,
             core: &run.core,
@@ -244,7 +244,7 @@ impl Consumer {
         let CpuState { vm, work, .. } = &mut *state;
         vm.reset();
         let dynamics = run.core.dynamics.as_ref().filter(|_| clause.dynamics);
-        let _inside = dynamics.and_then(|dynamics| dynamics.enter(at.cpu));
+        let _inside = dynamics.and_then(|dynamics| dynamics.enter(at.cpu, m.firing()));
         let missing = Cell::new(None);
         let mut env = Env {
             m,

@@ -9,7 +9,7 @@
 //! Reading takes no lock: a chain's chunks keep their key and link for as long as anybody may be looking at them.
 //! Changing a chain takes the lock bit of its bucket for a few instructions. The holder runs with interrupts off, and an
 //! NMI on top of it is refused by the consumer before it gets here, so the lock is never waited for on the CPU that holds
-//! it; who cannot get it from another CPU in a bounded number of tries gives up and counts a drop.
+//! it. A firing may look at locked buckets so often, all of them together; then it gives up and counts a drop.
 //!
 //! A deleted chunk goes to the *dirty* list of the CPU that deleted it. The control path moves dirty lists to *rinsing*,
 //! waits until every CPU has left probe context once, and moves them to *clean*, from where the CPUs take them: a chunk
@@ -48,7 +48,8 @@ const KEY: usize = 24;
 /// The lock bit of a bucket; the low half is the first chunk plus 1, the bits above count the changes.
 const LOCK: u64 = 1 << 32;
 const VERSION: u64 = 1 << 33;
-/// So often a bucket that is locked is looked at: many CPUs may want one, each of which has it for some microseconds at most.
+/// So often a firing looks at buckets that are locked: many CPUs may want one, each of which has it for some microseconds at most. That is
+/// a fraction of a millisecond, whatever the program does, so nobody pays for it.
 const SPINS: u32 = 1 << 12;
 
 /// Longest chain. Chains have one or two chunks; what would make one longer is dropped, so that looking along it ends soon.
@@ -74,11 +75,14 @@ const SHARE: usize = 16;
 struct Lists {
     /// It may be looking at chunks.
     inside: AtomicBool,
+    /// How often it may yet look at a locked bucket, in which firing.
+    spins: AtomicU32,
+    firing: AtomicU64,
     dirty: AtomicU32,
     rinsing: AtomicU32,
     clean: AtomicU32,
     /// Keeps what other CPUs write often out of this one's cache line.
-    _apart: [u64; 6],
+    _apart: [u32; 8],
 }
 
 /// A CPU may be looking at chunks as long as this lives.
@@ -175,10 +179,16 @@ impl Dynamics {
         self.nchunks == 0
     }
 
-    /// Says that `cpu` may be looking at chunks from now on; everything below but [`clean`](Self::clean) is to be called so.
+    /// Says that `cpu` may be looking at chunks from now on; everything below but [`clean`](Self::clean) is to be called so. `firing` is
+    /// the number of the firing in which it does.
     #[inline(always)]
-    pub fn enter(&self, cpu: usize) -> Option<Inside<'_>> {
-        let inside = &self.lists.get(cpu)?.inside;
+    pub fn enter(&self, cpu: usize, firing: u64) -> Option<Inside<'_>> {
+        let lists = self.lists.get(cpu)?;
+        let inside = &lists.inside;
+        if lists.firing.load(Ordering::Relaxed) != firing {
+            lists.firing.store(firing, Ordering::Relaxed);
+            lists.spins.store(SPINS, Ordering::Relaxed);
+        }
         inside.store(true, Ordering::Relaxed);
         // Whoever does not see this sees to it that we see no chunk that it uses again.
         fence(Ordering::SeqCst);
@@ -329,20 +339,26 @@ impl Dynamics {
     }
 
     /// Takes a bucket's lock; returns its value without it.
-    fn lock(&self, bucket: &AtomicU64) -> Option<u64> {
-        for _ in 0..SPINS {
+    fn lock(&self, cpu: usize, bucket: &AtomicU64) -> Option<u64> {
+        let spins = self.lists.get(cpu).map(|lists| &lists.spins);
+        loop {
             let seen = bucket.load(Ordering::Relaxed);
             if seen & LOCK == 0
                 && bucket
-                    .compare_exchange_weak(seen, seen | LOCK, Ordering::Acquire, Ordering::Relaxed)
+                    .compare_exchange(seen, seen | LOCK, Ordering::Acquire, Ordering::Relaxed)
                     .is_ok()
             {
                 return Some(seen);
             }
+            // Only this CPU writes it.
+            let left = spins.and_then(|spins| spins.load(Ordering::Relaxed).checked_sub(1));
+            let (Some(left), Some(spins)) = (left, spins) else {
+                self.drops.full.fetch_add(1, Ordering::Relaxed);
+                return None;
+            };
+            spins.store(left, Ordering::Relaxed);
             spin_loop();
         }
-        self.drops.full.fetch_add(1, Ordering::Relaxed);
-        None
     }
 
     /// Gives a bucket's lock back, with `head` as its first link.
@@ -377,7 +393,7 @@ impl Dynamics {
         }
         self.set_word(chunk, first);
 
-        let Some(was) = self.lock(bucket) else {
+        let Some(was) = self.lock(cpu, bucket) else {
             self.give_back(free, chunk);
             return Err(Dropped);
         };
@@ -410,7 +426,7 @@ impl Dynamics {
         let Some(bucket) = self.bucket(hash.load(Ordering::Relaxed)) else {
             return true;
         };
-        let Some(was) = self.lock(bucket) else {
+        let Some(was) = self.lock(cpu, bucket) else {
             return false;
         };
         let mut head = was as u32;

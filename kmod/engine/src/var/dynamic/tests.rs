@@ -60,13 +60,43 @@ fn one_cpu_does_not_keep_what_is_free_from_the_others() {
     assert_eq!(stored.count() as u64, n - SHARE as u64);
 }
 
+/// What another CPU has locked all the time takes no longer, however often a firing wants it.
+#[test]
+fn a_firing_waits_for_buckets_so_long_altogether() {
+    let d = Dynamics::new(100 * 72, 24, 16, 40, 2, SECRET).unwrap();
+    let left = || d.lists.first().unwrap().spins.load(Ordering::Relaxed);
+    let bucket = |key| d.bucket(d.hash(key)).unwrap();
+    let mut free = 0;
+    let firing = d.enter(0, 1).unwrap();
+    assert!(store(&d, 0, &mut free, &[1, 1], 1));
+    assert_eq!(left(), SPINS);
+    bucket(&[1, 1]).fetch_or(LOCK, Ordering::Relaxed);
+    bucket(&[2, 2]).fetch_or(LOCK, Ordering::Relaxed);
+    assert!(!store(&d, 0, &mut free, &[2, 2], 2));
+    assert_eq!((left(), dropped(&d)), (0, [1, 0, 0]));
+    // What is there is found without its lock, and stays.
+    let chunk = d.find(&[1, 1]).unwrap();
+    assert!(!d.remove(0, chunk));
+    assert_eq!((left(), dropped(&d)), (0, [2, 0, 0]));
+    assert_eq!(load(&d, &[1, 1]), Some(1));
+    // One that is free is had all the same.
+    bucket(&[1, 1]).fetch_and(!LOCK, Ordering::Relaxed);
+    assert!(d.remove(0, chunk));
+    drop(firing);
+    let again = d.enter(0, 1).unwrap();
+    assert_eq!(left(), 0);
+    drop(again);
+    let _next = d.enter(0, 2).unwrap();
+    assert_eq!(left(), SPINS);
+}
+
 #[test]
 fn values_come_and_go_and_space_comes_back() {
     let d = Dynamics::new(100 * 72, 24, 16, 40, 3, SECRET).unwrap();
     let n = u64::from(d.nchunks);
     let mut free = 0;
     // Somebody is looking all the time.
-    let _other = d.enter(2).unwrap();
+    let _other = d.enter(2, 1).unwrap();
     for round in 0..5 {
         for k in 0..n {
             assert!(
@@ -236,7 +266,7 @@ fn who_is_alone_uses_at_once_what_it_deleted() {
     let d = Dynamics::new(20, 16, 8, 20, 2, SECRET).unwrap();
     let mut free = [0; 2];
     {
-        let _me = d.enter(0).unwrap();
+        let _me = d.enter(0, 1).unwrap();
         for k in 0..100 {
             assert!(store(&d, 0, &mut free[0], &[k, 7], k), "{k}");
             assert_eq!(load(&d, &[k, 7]), Some(k));
@@ -246,7 +276,7 @@ fn who_is_alone_uses_at_once_what_it_deleted() {
     assert_eq!(dropped(&d), [0, 0, 0]);
     // It is the only chunk, so another CPU waits for the cleaner; and so does this one beside another.
     assert!(!store(&d, 1, &mut free[1], &[1, 1], 1));
-    let other = d.enter(1).unwrap();
+    let other = d.enter(1, 1).unwrap();
     assert!(!store(&d, 0, &mut free[0], &[1, 1], 1));
     assert_eq!(dropped(&d), [0, 0, 2]);
     drop(other);
@@ -271,7 +301,7 @@ fn agree_on_what_exists(total: usize) {
         let mut free = 0;
         for round in 0..ROUNDS {
             inside[cpu].fetch_add(1, Ordering::SeqCst);
-            let here = d.enter(cpu);
+            let here = d.enter(cpu, round + 1);
             // One key of this thread's own, one that all threads fight for. A value is its key's.
             let own = [cpu as u64 + 100, round % 7];
             let common = [round % 13, 7];
