@@ -2,6 +2,7 @@
 /* SPDX-FileCopyrightText: The DTrace for Linux authors */
 
 /* What bindgen reads. */
+#include "common.h"
 #include "detours.h"
 #include "exports.h"
 #include "faults.h"

@@ -17,6 +17,7 @@ use super::text::refuse;
 use super::user;
 use super::Framework;
 use crate::sys::births::{Births, Child, Telling};
+use crate::sys::common::{Common, Of};
 use crate::sys::deferred::{Chore, Deferred};
 use crate::sys::process::Process;
 use crate::sys::public::{self, Public};
@@ -36,8 +37,7 @@ use kernel::sync::{new_mutex, Arc, Mutex};
 pub struct Desk {
     /// What is registered.
     pub registry: Arc<Registry>,
-    #[pin]
-    listening: Mutex<KVec<Arc<Holds>>>,
+    listening: Common<KVec<Arc<Holds>>>,
     /// Tells of children while there is anything to inherit. Held while that may begin or end.
     #[pin]
     telling: Mutex<Option<Telling<Heirs>>>,
@@ -47,10 +47,11 @@ impl Desk {
     /// With nothing on it.
     pub fn new() -> Result<Arc<Self>> {
         let registry = Registry::new()?;
+        let listening = Common::new(Of::Desk, KVec::new())?;
         Arc::pin_init(
             pin_init!(Self {
                 registry,
-                listening <- new_mutex!(KVec::new(), "dtrace::Desk"),
+                listening,
                 telling <- new_mutex!(None, "dtrace::Heirs"),
             }),
             GFP_KERNEL,

@@ -64,6 +64,7 @@ pub use text::Refusal;
 pub use tracer::Tracer;
 
 use crate::sys::audience::Audience;
+use crate::sys::common::{Common, CommonGuard, Of};
 use crate::sys::hotplug::CpuState;
 use crate::sys::once::Parts;
 use crate::sys::rights::Hooks;
@@ -75,7 +76,7 @@ use ends::{DtraceProvider, Ends};
 use helper::Desk;
 use holds::Lookout;
 use kernel::prelude::*;
-use kernel::sync::{new_mutex, Arc, Mutex, MutexGuard};
+use kernel::sync::Arc;
 use newcomers::Newcomers;
 use quota::Users;
 use state::State;
@@ -90,15 +91,13 @@ pub struct Framework {
     group: u32,
     newcomers: Arc<CpuState<Newcomers>>,
     /// Who pays for places in processes.
-    #[pin]
-    users: Mutex<Users>,
+    users: Common<Users>,
     /// What programs have registered.
     desk: Arc<Desk>,
     /// Those who may trace their own processes alone, as long as they do.
     watchers: Arc<Audience<Hooks>>,
     lookout: Lookout,
-    #[pin]
-    state: Mutex<State>,
+    state: Common<State>,
 }
 
 impl Framework {
@@ -118,17 +117,19 @@ impl Framework {
         let newcomers = Arc::new(CpuState::new()?, GFP_KERNEL)?;
         let desk = Desk::new()?;
         let (watchers, lookout) = (Audience::new()?, Lookout::new()?);
+        let state = Common::new(Of::State, state)?;
+        let users = Common::new(Of::Users, Users::new(places))?;
         Arc::pin_init(
             pin_init!(Self {
                 ends,
                 deadman,
                 group,
                 newcomers,
-                users <- new_mutex!(Users::new(places), "dtrace::Users"),
+                users,
                 desk,
                 watchers,
                 lookout,
-                state <- new_mutex!(state, "dtrace::State"),
+                state,
             }),
             GFP_KERNEL,
         )
@@ -138,18 +139,13 @@ impl Framework {
     /// caller is killed.
     fn enter<'a>(&'a self, tracer: &'a Tracer) -> Result<Entered<'a>> {
         let turn = tracer.payer.turn().map(Turn::take).transpose()?;
-        Ok(self.entered(turn))
+        Ok(Entered::new(self.state.lock_killable()?, turn))
     }
 
     /// The same, for who has to end something: also where the caller is killed.
     fn enter_anyway<'a>(&'a self, tracer: &'a Tracer) -> Entered<'a> {
-        self.entered(tracer.payer.turn().map(Turn::take_anyway))
-    }
-
-    fn entered<'a>(&'a self, turn: Option<Taken<'a>>) -> Entered<'a> {
-        let mut state = self.state.lock();
-        state.begin();
-        Entered { state, _turn: turn }
+        let turn = tracer.payer.turn().map(Turn::take_anyway);
+        Entered::new(self.state.lock(), turn)
     }
 
     /// Ends all that a consumer has enabled, and waits until nobody fires for it any more.
@@ -185,8 +181,15 @@ impl Framework {
 
 /// The state, locked for a consumer. The next one of its user's calls has its turn when the lock has been given up.
 struct Entered<'a> {
-    state: MutexGuard<'a, State>,
+    state: CommonGuard<'a, State>,
     _turn: Option<Taken<'a>>,
+}
+
+impl<'a> Entered<'a> {
+    fn new(mut state: CommonGuard<'a, State>, turn: Option<Taken<'a>>) -> Self {
+        state.begin();
+        Self { state, _turn: turn }
+    }
 }
 
 impl Deref for Entered<'_> {

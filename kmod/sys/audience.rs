@@ -16,13 +16,14 @@
 //! Invariant: the list has listeners only while there are hooks. Hooks are made and taken away, and the list is changed, under one mutex.
 //! Nobody waits for it while there are listeners, for hooks are taken away when there are none.
 
+use super::common::{Common, Of};
 use super::deferred::{Chore, Delayed};
 use super::rculist::synchronize;
 use core::ptr::{null_mut, NonNull};
 use core::sync::atomic::{AtomicPtr, Ordering};
 use kernel::alloc::flags::GFP_KERNEL_ACCOUNT;
 use kernel::prelude::*;
-use kernel::sync::{new_mutex, rcu, Arc, Mutex};
+use kernel::sync::{rcu, Arc};
 
 /// How long hooks stay that nobody listens to, ns.
 const LINGER: u64 = 10_000_000_000;
@@ -136,11 +137,9 @@ impl<E: Send + Sync> Crowd<E> {
 }
 
 /// The hooks, and who listens.
-#[pin_data]
 struct Hall<S: Source> {
     crowd: Arc<Crowd<S::Ear>>,
-    #[pin]
-    stage: Mutex<Stage<S>>,
+    stage: Common<Stage<S>>,
 }
 
 /// Has the hooks rest if nobody listens.
@@ -173,13 +172,8 @@ impl<S: Source> Audience<S> {
             source: None,
             is_awake: false,
         };
-        let hall = Arc::pin_init(
-            pin_init!(Hall {
-                crowd,
-                stage <- new_mutex!(stage, "dtrace::Audience"),
-            }),
-            GFP_KERNEL,
-        )?;
+        let stage = Common::new(Of::Audience, stage)?;
+        let hall = Arc::new(Hall { crowd, stage }, GFP_KERNEL)?;
         let closing = KBox::pin_init(Delayed::new(Close(hall.clone())), GFP_KERNEL)?;
         Ok(Arc::new(Self { closing, hall }, GFP_KERNEL)?)
     }

@@ -20,6 +20,7 @@ pub mod audience;
 pub mod births;
 pub mod breakpoint;
 pub mod clock;
+pub mod common;
 pub mod control;
 pub mod crosscall;
 pub mod deferred;

@@ -78,6 +78,7 @@ fn main() -> ExitCode {
         Some(("held", rest)) => return finished(held::all(rest)),
         Some(("charged", rest)) => return finished(held::charged(rest)),
         Some(("busy", _)) => return finished(busy()),
+        Some(("matches", _)) => return finished(matches()),
         Some(("patched", _)) => return finished(functions::patched()),
         Some(("timers", rest)) => return finished(timers::all(rest)),
         Some(("sight", rest)) => return finished(sight::all(rest)),
@@ -450,6 +451,23 @@ fn busy() -> Result<(), String> {
     ensure!(status.killed == 0, "a consumer that is busy was ended");
     println!("busy");
     Ok(())
+}
+
+/// Has descriptions matched that take as long as anybody's may, and are refused then, again and again until it is killed.
+fn matches() -> Result<(), String> {
+    let device = open()?;
+    let names: Vec<String> = (1000..1030)
+        .map(|n| format!("::*a*e*i*o*u*{n}*q:"))
+        .collect();
+    let clauses = names.iter().map(|name| (name.as_str(), vec![constant(1)]));
+    let image = tracing(clauses.collect());
+    println!("begun");
+    loop {
+        match device.enable(&image) {
+            Err(error) if error.kind() == io::ErrorKind::ArgumentListTooLong => {}
+            other => return Err(format!("{:?}", done(&device, "ENABLE", other))),
+        }
+    }
 }
 
 /// Traces everything until it is killed.
