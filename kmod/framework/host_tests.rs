@@ -22,7 +22,7 @@ pub fn table() -> ManuallyDrop<Table> {
     // SAFETY: never dropped.
     let (probes, texts, names): (Arena<Probe>, Strings, Arena<Name>) =
         unsafe { (Arena::new(4), Strings::new(), Arena::new(4)) };
-    ManuallyDrop::new(Table::new(probes, texts, names))
+    ManuallyDrop::new(Table::new(probes, texts, names, 0x5ec1_2e7a_11d5_0b5c))
 }
 
 fn add(table: &mut Table, name: &str) -> ProbeRef {

@@ -67,6 +67,7 @@ use crate::sys::audience::Audience;
 use crate::sys::common::{Common, CommonGuard, Of};
 use crate::sys::hotplug::CpuState;
 use crate::sys::once::Parts;
+use crate::sys::random;
 use crate::sys::rights::Hooks;
 use crate::sys::turn::{Taken, Turn};
 use crate::sys::vtime;
@@ -108,7 +109,7 @@ impl Framework {
         group: u32,
         places: quota::Limits,
     ) -> Result<Arc<Self>> {
-        let table = Table::new(parts.probes, parts.texts, parts.names);
+        let table = Table::new(parts.probes, parts.texts, parts.names, random::word());
         let mut state = State::new(table, parts.writer);
         let dtrace: Arc<dyn Provider> = Arc::new(DtraceProvider, GFP_KERNEL)?;
         let index = state.add_provider(dtrace)?;

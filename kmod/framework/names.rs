@@ -14,6 +14,7 @@
 use super::probe::{Part, Probe, ProbeRef};
 use crate::sys::arena::{Arena, Place, Strings, Text};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use dtrace_engine::hash::mix_bytes;
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
 
@@ -110,22 +111,30 @@ pub struct Names {
     /// Open addressing: a power of two of slots, at most three quarters of them taken.
     slots: KVVec<Option<&'static Name>>,
     taken: usize,
+    /// What hashes begin with: programs and users make names, and who knew which have the same hash could have everybody wait.
+    secret: u64,
 }
 
 impl Names {
     /// No names, whose memory will be `texts` and `names`.
-    pub const fn new(texts: Strings, names: Arena<Name>) -> Self {
+    pub const fn new(texts: Strings, names: Arena<Name>, secret: u64) -> Self {
         Self {
             texts,
             names,
             slots: KVVec::new(),
             taken: 0,
+            secret,
         }
+    }
+
+    fn hash(&self, text: &[u8]) -> u32 {
+        let hash = mix_bytes(self.secret, text);
+        (hash ^ hash >> 32) as u32
     }
 
     /// The name of this text, if there is one.
     pub fn get(&self, text: &[u8]) -> Option<&'static Name> {
-        *self.slots.get(self.find(text, hash(text))?)?
+        *self.slots.get(self.find(text, self.hash(text))?)?
     }
 
     /// The slot of the name of this text, which has this hash.
@@ -143,7 +152,7 @@ impl Names {
 
     /// The name of this text, made if there is none.
     pub fn intern(&mut self, text: &[u8]) -> Result<&'static Name> {
-        let hash = hash(text);
+        let hash = self.hash(text);
         let there = self.find(text, hash).and_then(|at| self.slots.get(at));
         if let Some(Some(name)) = there {
             return Ok(name);
@@ -182,7 +191,7 @@ impl Names {
 
     /// Forgets the name of this text, if there is one that no probe is made of and that need not stay.
     pub fn drop_unused(&mut self, text: &[u8]) {
-        self.drop_at(text, hash(text));
+        self.drop_at(text, self.hash(text));
     }
 
     fn drop_at(&mut self, text: &[u8], hash: u32) {
@@ -263,11 +272,4 @@ fn set(slots: &mut [Option<&'static Name>], name: &'static Name) {
     {
         *slot = Some(name);
     }
-}
-
-/// FNV-1a: names are short and nobody gains by making them collide.
-fn hash(text: &[u8]) -> u32 {
-    text.iter().fold(0x811c_9dc5, |hash, byte| {
-        (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193)
-    })
 }

@@ -22,6 +22,7 @@ use super::user;
 use crate::sys::arch::program::Instruction;
 use crate::sys::process::{Process, Reader, Text, CODE_MAX};
 use crate::sys::task;
+use core::ffi::CStr;
 use dtrace_uapi::limits::FUNCNAMELEN;
 use dtrace_uapi::process::{
     self, Arg, Probe, Probes, ANSWER, ARGS_MAX, FLOAT, NO_REGISTER, PROBES_MAX, PROBE_ARGS_MAX,
@@ -234,8 +235,7 @@ impl Order {
             // No part of a name is longer; to look for its end any farther could take hours.
             let text = self.text.get(from as usize..)?;
             let text = text.get(..FUNCNAMELEN).unwrap_or(text);
-            let end = text.iter().position(|c| *c == 0)?;
-            text.get(..end)
+            Some(CStr::from_bytes_until_nul(text).ok()?.to_bytes())
         };
         let first = probe.first as usize;
         let end = first.checked_add(probe.nsites as usize)?;

@@ -100,12 +100,17 @@ impl Pattern<'_> {
 }
 
 impl Table {
-    /// An empty table in the given memory.
-    pub const fn new(probes: Arena<Probe>, texts: Strings, names: Arena<Name>) -> Self {
+    /// An empty table in the given memory. Hashes of names begin with `secret`.
+    pub const fn new(
+        probes: Arena<Probe>,
+        texts: Strings,
+        names: Arena<Name>,
+        secret: u64,
+    ) -> Self {
         Self {
             probes,
             ids: Ids::new(),
-            names: Names::new(texts, names),
+            names: Names::new(texts, names, secret),
             waiting: 0,
             waiters: 0,
         }
