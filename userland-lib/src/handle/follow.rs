@@ -169,7 +169,7 @@ impl Follow {
         }
         if held.kind != hold::MAP || self.own.traces(pid) {
             // What its addresses mean may not be known any more when they are printed.
-            names.watch(pid);
+            names.meet(pid);
         }
         match held.id {
             hold::TOLD => self.unheld += u32::from(self.own.may_have_missed(world, pid)),
@@ -379,7 +379,7 @@ impl Follow {
 }
 
 /// Whether a process has ended, and only waits for its parent to ask how.
-fn is_over(pid: &u32) -> bool {
+pub(super) fn is_over(pid: &u32) -> bool {
     let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else {
         return true;
     };

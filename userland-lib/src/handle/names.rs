@@ -61,6 +61,11 @@ impl Names {
     pub fn watch(&self, pid: u32) {
         self.user.watch(pid);
     }
+
+    /// The same of one of many that come by.
+    pub fn meet(&self, pid: u32) {
+        self.user.meet(pid);
+    }
 }
 
 impl Symbolizer for Names {

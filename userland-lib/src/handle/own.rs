@@ -8,6 +8,7 @@
 //! described is known from then on, and nobody waits for it again. In a process that has one with such probes they are made before it
 //! goes on, and so they are in the children that it makes as copies of itself. A process that registers probes when it runs waits as well.
 
+use super::follow;
 use super::{plain, KernelWorld};
 use crate::pid::{fits, Object};
 use crate::usdt::{self, Note};
@@ -17,12 +18,19 @@ use std::collections::HashSet;
 use std::io;
 use std::time::Duration;
 
+/// Processes that have ended are looked for when there are so many more.
+const SWEEP: usize = 1024;
+
 /// The descriptions, and what has been done for them.
 #[derive(Default)]
 pub struct Own {
     patterns: Vec<ProbePattern>,
     /// The processes in which probes were made.
     traced: HashSet<u32>,
+    /// Those of them that had ended at the last sweep: their children may wait for us yet.
+    over: HashSet<u32>,
+    /// With so many the next sweep is due.
+    sweep_at: usize,
     /// How long processes wait for us.
     time: Duration,
     /// Nothing is told of what the user has himself limited.
@@ -89,8 +97,22 @@ impl Own {
         !self.time.is_zero() && (self.traces(pid) || world.objects(pid).is_err())
     }
 
+    /// Forgets processes that have ended, from time to time.
+    fn sweep(&mut self) {
+        if self.traced.len() < self.sweep_at {
+            return;
+        }
+        let mut over = self.traced.clone();
+        over.retain(follow::is_over);
+        self.traced
+            .retain(|pid| !(over.contains(pid) && self.over.contains(pid)));
+        self.over = over;
+        self.sweep_at = self.traced.len() + SWEEP;
+    }
+
     /// Makes the probes of a process that is new, or has new libraries. What could not be done is returned.
     pub fn look(&mut self, world: &KernelWorld<'_>, pid: u32) -> Vec<String> {
+        self.sweep();
         let mut failed = Vec::new();
         let objects = match world.objects(pid) {
             Ok(objects) => objects,

@@ -38,6 +38,9 @@ type FileId = (u64, u64, i64, i64);
 /// The probes that files have of their own.
 type NotesOfFiles = HashMap<FileId, Rc<[Note]>>;
 
+/// So many files are remembered, and then read anew.
+const FILES_MAX: usize = 16_384;
+
 /// The probes, types and symbols behind a device.
 pub struct KernelWorld<'d> {
     device: &'d dyn Device,
@@ -293,7 +296,11 @@ impl ProcessSource for KernelWorld<'_> {
             return Ok(known.clone());
         }
         let notes: Rc<[Note]> = usdt::read(&object.file)?.into();
-        self.notes.borrow_mut().insert(file, notes.clone());
+        let mut known = self.notes.borrow_mut();
+        if known.len() >= FILES_MAX {
+            known.clear();
+        }
+        known.insert(file, notes.clone());
         Ok(notes)
     }
 

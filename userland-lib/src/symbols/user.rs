@@ -7,7 +7,7 @@
 //! (see `files`). Names come from what was opened, so they are right in whatever mount namespace the process is, when the
 //! file has been replaced or deleted, and when the process has ended. Watched processes are read before they run and again as
 //! long as they live; any other when the first address of it is consumed. Of one that has ended by then the kernel may know what it had
-//! mapped (see `remains`).
+//! mapped (see `remains`). A consumer may watch any number of processes that come by and end, and has room for the last of them that have ended.
 //!
 //! A process maps other objects while it runs, executes another program, or ends and leaves its number to another one. When an address
 //! was recorded nobody knows by then. So all that was ever seen under a number is kept, and an address that was two things is given no
@@ -32,13 +32,17 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io;
+use std::path::Path;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// Processes that are remembered; with more of them all but the watched ones are forgotten and read again.
+/// When so many processes more are known than after it was last made room, all but the watched ones are forgotten, to be read again.
 const PROCESSES_MAX: usize = 256;
-/// Files that are open when a process comes; with more of them as well.
+/// The same of open files.
 const FILES_MAX: usize = 256;
+/// Of processes that have come by and ended so many are remembered when room is made, those that were read last; fewer, where the files of
+/// the others take more than [`FILES_MAX`].
+const ENDED_MAX: usize = 4_096;
 /// Addresses that are remembered for one process.
 const ADDRESSES_MAX: usize = 65_536;
 /// Mappings that are remembered for one process.
@@ -69,6 +73,8 @@ pub struct UserSymbols {
     symbolizer: RefCell<OnceCell<Symbolizer>>,
     files: Files,
     processes: RefCell<HashMap<u32, ProcessSymbols>>,
+    /// How many processes and files were left when room was last made.
+    left: Cell<(usize, usize)>,
     /// When a buffer was taken from the kernel.
     taken: Cell<Option<Instant>>,
 }
@@ -83,6 +89,8 @@ impl std::fmt::Debug for UserSymbols {
 #[derive(Default)]
 struct ProcessSymbols {
     is_watched: bool,
+    /// It is watched as long as it lives, and as long as there is room.
+    comes_by: bool,
     /// Its number in records, where that is another one.
     in_records: Option<u32>,
     /// What was read of those that have ended.
@@ -121,10 +129,20 @@ impl UserSymbols {
 
     /// Reads the mappings of a watched process as they are now: it may end before any address of it is printed.
     pub fn watch(&self, pid: u32) {
-        let mut processes = self.processes.borrow_mut();
-        let process = processes.entry(pid).or_default();
-        process.is_watched = true;
-        process.read(pid, &self.files);
+        self.with(pid, |process| {
+            process.is_watched = true;
+            process.comes_by = false;
+            process.read(pid, &self.files);
+        });
+    }
+
+    /// The same of one of many that come by.
+    pub fn meet(&self, pid: u32) {
+        self.with(pid, |process| {
+            process.comes_by |= !process.is_watched;
+            process.is_watched = true;
+            process.read(pid, &self.files);
+        });
     }
 
     /// Reads the mappings of a process of which a record has come.
@@ -198,13 +216,33 @@ impl UserSymbols {
 
     fn with<T>(&self, pid: u32, look: impl FnOnce(&mut ProcessSymbols) -> T) -> T {
         let mut processes = self.processes.borrow_mut();
-        let is_new = !processes.contains_key(&pid);
-        if is_new && (processes.len() >= PROCESSES_MAX || self.files.count() >= FILES_MAX) {
-            processes.retain(|_, process| process.is_watched);
-            // It keeps open what it has read.
-            self.symbolizer.take();
+        if !processes.contains_key(&pid) && self.is_full(&processes) {
+            self.make_room(&mut processes);
         }
         look(processes.entry(pid).or_default())
+    }
+
+    fn is_full(&self, processes: &HashMap<u32, ProcessSymbols>) -> bool {
+        let (left, files_left) = self.left.get();
+        processes.len() >= left + PROCESSES_MAX || self.files.count() >= files_left + FILES_MAX
+    }
+
+    fn make_room(&self, processes: &mut HashMap<u32, ProcessSymbols>) {
+        processes.retain(|_, process| process.is_watched);
+        let over = processes.iter();
+        let over = over.filter(|(pid, process)| process.comes_by && has_ended(**pid));
+        let mut over: Vec<_> = over.map(|(pid, process)| (process.read, *pid)).collect();
+        over.sort_unstable();
+        let mut over = over.into_iter();
+        while over.len() > ENDED_MAX || self.files.count() >= FILES_MAX {
+            let Some((_, pid)) = over.next() else {
+                break;
+            };
+            processes.remove(&pid);
+        }
+        // It keeps open what it has read.
+        self.symbolizer.take();
+        self.left.set((processes.len(), self.files.count()));
     }
 
     /// What all of the ranges that hold `address` say of it, or the program that made the code there.
@@ -263,6 +301,11 @@ impl UserSymbols {
         let symbolizer = self.symbolizer.borrow();
         image.name(symbolizer.get_or_init(build), place)
     }
+}
+
+/// Whether there is no process of that number, not even one that waits for its parent to ask how it has ended.
+fn has_ended(pid: u32) -> bool {
+    !Path::new(&format!("/proc/{pid}")).exists()
 }
 
 /// The ranges that hold `address`.

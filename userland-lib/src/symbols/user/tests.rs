@@ -105,6 +105,25 @@ fn a_watched_process_keeps_its_symbols_when_it_is_gone() {
 }
 
 #[test]
+fn of_many_processes_that_come_by_the_last_are_remembered() {
+    let symbols = UserSymbols::default();
+    let (watched, lives) = (u32::MAX, std::process::id());
+    symbols.watch(watched);
+    symbols.meet(lives);
+    symbols.meet(watched);
+    let last = (ENDED_MAX + 3 * PROCESSES_MAX) as u32;
+    for n in 1..=last {
+        symbols.meet(watched - n);
+    }
+    let known = symbols.processes.borrow();
+    assert!(known.len() <= 2 + ENDED_MAX + PROCESSES_MAX);
+    for pid in [watched, lives, watched - last] {
+        assert!(known.contains_key(&pid), "{pid}");
+    }
+    assert!(!known.contains_key(&(watched - 1)));
+}
+
+#[test]
 fn a_file_that_was_replaced_or_deleted_is_read_as_it_was() {
     for is_replaced in [false, true] {
         let path = copy(if is_replaced { "replaced" } else { "deleted" });
