@@ -86,6 +86,12 @@ build_dir() { echo "$cache/build/$(basename "$top")-$(key - "$top")"; }
 # The same for what is built for one kernel: the usual one, or another that was asked for.
 kernel_build_dir() { echo "$(build_dir)${KERNEL:+/$KERNEL}"; }
 
+# Which kmod/ this is: what a long run has shown counts until that changes.
+kmod_tree() {
+	[ -z "$(git -C "$top" status --porcelain kmod)" ] || { echo "none: it has changes" && return; }
+	git -C "$top" rev-parse HEAD:kmod
+}
+
 # verdict NAME COMMAND...: a test of a script's, which passes if the command succeeds. `verdicts` closes with the count of them.
 passed=0 failed=0
 verdict() {

@@ -57,6 +57,8 @@ pub struct Setup {
     pub debug: bool,
     /// Parameters for the kernel beside those that every machine gets.
     pub parameters: String,
+    /// A plugin of the emulator's and its arguments, as `-plugin` takes them.
+    pub plugin: Option<String>,
 }
 
 /// How many times longer the debug kernel may take: emulated, it needs about five times the instructions.
@@ -92,6 +94,7 @@ impl Setup {
             cpus: 2,
             debug: std::env::var_os("DTRACE_VM_DEBUG").is_some(),
             parameters: String::new(),
+            plugin: std::env::var("DTRACE_VM_PLUGIN").ok(),
         })
     }
 
@@ -420,6 +423,10 @@ fn virtme(setup: &Setup, dir: &Path, accel: Accel, control: &Path, shell: bool) 
         (Accel::Tcg, false) => CPU.to_owned(),
         (Accel::TcgTurns, false) => format!("{CPU} -accel tcg,thread=single"),
         (_, true) => "-cpu max -icount shift=0,sleep=off".to_owned(),
+    };
+    let qemu = match &setup.plugin {
+        Some(plugin) if accel != Accel::Kvm => format!("{qemu} -plugin {plugin}"),
+        _ => qemu,
     };
     if shell {
         command.arg(format!("--qemu-opts={qemu}"));

@@ -34,6 +34,8 @@ pub enum Role {
     },
     Watch(usize),
     Control,
+    /// A user's program that nobody traces.
+    Prey(u32),
 }
 
 /// A process.
@@ -92,6 +94,8 @@ impl Crew {
                 shell(&script)
             }
             Role::Control => shell("exec chrt -f 10 users-fuzz control"),
+            // What it tells is for those who trace it.
+            Role::Prey(user) => shell(&(as_user(user, false, "users-fuzz prey") + " >/dev/null")),
             Role::Work {
                 user,
                 seed,
@@ -129,6 +133,16 @@ impl Crew {
             is_over: false,
         });
         Ok(())
+    }
+
+    /// Ends all that live.
+    pub fn kill(&mut self) {
+        for one in &mut self.members {
+            one.is_over = true;
+            // It may have ended by itself.
+            let _ = one.child.kill();
+            let _ = one.child.wait();
+        }
     }
 }
 

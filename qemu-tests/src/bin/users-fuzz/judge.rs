@@ -10,7 +10,7 @@
 //! is killed for want of it, and in the end all of it is there again.
 //!
 //! A computer that is busy holds up a virtual machine as well; what of a time was that is taken off ([`times`](super::times)). What there was
-//! before any user began is told beside the result.
+//! before any user began is told beside the result, and by itself what there is [without the module](without).
 
 use super::control::ENDED;
 use super::crew::{group, Crew, Role, USERS};
@@ -46,6 +46,14 @@ struct Limits {
     memory: u64,
 }
 
+/// What is measured, by what is said of it: of processors, and of what root does by the module as well.
+const PROCESSORS: [(&str, Kind); 2] = [ALL[0], ALL[1]];
+const ALL: [(&str, Kind); 3] = [
+    ("a processor was held", Kind::Late),
+    ("a system call of root's took", Kind::Call),
+    ("a control call of root's took", Kind::Wait),
+];
+
 /// Most of what was seen, and when, seconds.
 #[derive(Default)]
 struct Most<T> {
@@ -78,37 +86,47 @@ struct Judge {
     tallies: BTreeMap<u32, Tally>,
 }
 
+impl Limits {
+    fn new() -> Result<Self, String> {
+        let release = text("/proc/sys/kernel/osrelease")?;
+        let slower = if release.trim().ends_with("-debug") {
+            SLOWER
+        } else {
+            1
+        };
+        Ok(Self {
+            held: Duration::from_secs(1) * slower,
+            waited: Duration::from_secs(5) * slower,
+            end: PATIENCE * slower,
+            memory: field("/proc/meminfo", "MemAvailable:")? * 1024 / 2,
+        })
+    }
+}
+
+/// Tells how long processors are held where the module is not loaded, and users' programs only run.
+pub fn without() -> Result<(), String> {
+    let limits = Limits::new()?;
+    let mut judge = Judge::new()?;
+    judge.watch()?;
+    for user in USERS {
+        judge.crew.begin(Role::Prey(user), 0)?;
+    }
+    judge.listen(CALM);
+    judge.times.compare();
+    judge.crew.kill();
+    println!("without the module:");
+    judge.tell_times(&limits, &PROCESSORS);
+    Ok(())
+}
+
 /// Judges a run; an error if there is something wrong.
 pub fn judge(seed: u64, seconds: u64, processes: u64, users: &[u32]) -> Result<(), String> {
-    let release = text("/proc/sys/kernel/osrelease")?;
-    let slower = if release.trim().ends_with("-debug") {
-        SLOWER
-    } else {
-        1
-    };
-    let limits = Limits {
-        held: Duration::from_secs(1) * slower,
-        waited: Duration::from_secs(5) * slower,
-        end: PATIENCE * slower,
-        memory: field("/proc/meminfo", "MemAvailable:")? * 1024 / 2,
-    };
+    let limits = Limits::new()?;
     println!(
         "users-fuzz: seed {seed}, {seconds} s, {processes} processes a user, {}",
-        release.trim()
+        text("/proc/sys/kernel/osrelease")?.trim()
     );
-    let mut judge = Judge {
-        crew: Crew::new()?,
-        begin: Instant::now(),
-        times: Times::new(),
-        is_roots: false,
-        forgotten: 0,
-        memory: BTreeMap::new(),
-        available: u64::MAX,
-        controls: 0,
-        heard: Instant::now(),
-        faults: Vec::new(),
-        tallies: BTreeMap::new(),
-    };
+    let mut judge = Judge::new()?;
     // What stays is there before: names of probes, and the kernel's own.
     for args in [&["dummy"][..], &["-r", "dummy"]] {
         let loaded = Command::new("modprobe").args(args).status();
@@ -117,10 +135,11 @@ pub fn judge(seed: u64, seconds: u64, processes: u64, users: &[u32]) -> Result<(
     let before = Memory::now()?;
     let killed = field("/proc/vmstat", "oom_kill ")?;
     judge.watch()?;
+    judge.crew.begin(Role::Control, 0)?;
     judge.listen(CALM);
     judge.times.compare();
     println!("before users begin:");
-    judge.tell_times(&limits);
+    judge.tell_times(&limits, &ALL);
     judge.faults.clear();
     judge.times.clear();
     judge.begin = Instant::now();
@@ -150,12 +169,28 @@ pub fn judge(seed: u64, seconds: u64, processes: u64, users: &[u32]) -> Result<(
 }
 
 impl Judge {
+    fn new() -> Result<Self, String> {
+        Ok(Self {
+            crew: Crew::new()?,
+            begin: Instant::now(),
+            times: Times::new(),
+            is_roots: false,
+            forgotten: 0,
+            memory: BTreeMap::new(),
+            available: u64::MAX,
+            controls: 0,
+            heard: Instant::now(),
+            faults: Vec::new(),
+            tallies: BTreeMap::new(),
+        })
+    }
+
     fn watch(&mut self) -> Result<(), String> {
         let cpus = std::thread::available_parallelism().map_err(|e| e.to_string())?;
         for cpu in 0..cpus.get() {
             self.crew.begin(Role::Watch(cpu), 0)?;
         }
-        self.crew.begin(Role::Control, 0)
+        Ok(())
     }
 
     fn seconds(&self) -> u64 {
@@ -259,6 +294,7 @@ impl Judge {
             Role::Calls { user, .. } => format!("user {user}, ioctl-fuzz"),
             Role::Watch(cpu) => format!("watch of CPU {cpu}"),
             Role::Control => "control".to_owned(),
+            Role::Prey(user) => format!("user {user}, a program"),
         }
     }
 
@@ -420,7 +456,7 @@ impl Judge {
             }
         }
         println!("memory: {} MiB were left at least", mib(self.available));
-        self.tell_times(limits);
+        self.tell_times(limits, &ALL);
         println!("root traced {} times, and always", self.controls);
         if self.is_roots {
             println!("{} times his own calls kept him from it", self.forgotten);
@@ -432,12 +468,12 @@ impl Judge {
     }
 
     /// Prints what took longest, and adds what took too long.
-    fn tell_times(&mut self, limits: &Limits) {
-        for (what, kind, limit) in [
-            ("a processor was held", Kind::Late, limits.held),
-            ("a system call of root's took", Kind::Call, limits.held),
-            ("a control call of root's took", Kind::Wait, limits.waited),
-        ] {
+    fn tell_times(&mut self, limits: &Limits, kinds: &[(&str, Kind)]) {
+        for &(what, kind) in kinds {
+            let limit = match kind {
+                Kind::Late | Kind::Call => limits.held,
+                Kind::Wait => limits.waited,
+            };
             let (longest, is_known) = self.times.longest(kind);
             let line = format!(
                 "{what} {} ms at most, {} ms with what the computer did else{}, at {} s ({}); any {} ms; {} ms are allowed",

@@ -9,6 +9,8 @@
 //! ask for as much as they may, and a little more ([`images`]); root for little. Meanwhile root traces, begins to trace, and loads modules
 //! ([`control`]), and a process on each processor looks how long that is held ([`watch`]). The limits are in [`judge`].
 //!
+//! `users-fuzz without`, where the module is not loaded, tells for comparison how long processors are held then.
+//!
 //! A worker's rounds follow from the seed and their numbers, which the kernel's log has: as a user, `users-fuzz work SEED ROUND SECONDS`
 //! begins with that round, where SEED is the worker's as the log has it. When which of them does what is the machine's to say.
 
@@ -39,6 +41,7 @@ fn main() -> ExitCode {
             Ok(())
         }
         ["control"] => control::control(),
+        ["without"] => judge::without(),
         ["work", numbers @ ..] => match parsed(numbers).as_deref() {
             Some(&[seed, first, seconds]) => work::work(seed, first, Duration::from_secs(seconds)),
             _ => Err("usage: users-fuzz work SEED ROUND SECONDS".to_owned()),
