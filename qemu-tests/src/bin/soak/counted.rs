@@ -242,7 +242,8 @@ fn processes() -> [Counted; 7] {
         known(
             "member's own",
             r#"rights$target:::step { @sites = count(); } pid$target:a.out:step:entry { @functions = count(); }
-            END { printa("have sites %@d\n", @sites); printa("have functions %@d\n", @functions); }"#,
+            profile-97 { @stacks[ustack(3)] = count(); } tick-50ms { @ticks = count(); }
+            END { clear(@stacks); trunc(@stacks); clear(@ticks); trunc(@ticks); printa("have sites %@d\n", @sites); printa("have functions %@d\n", @functions); }"#,
             Load::Member(steps(&format!("{FOLDER}/soak-own"))),
             100,
             &["sites", "functions"],

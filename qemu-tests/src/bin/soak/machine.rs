@@ -91,11 +91,13 @@ fn hotplug(random: &mut Random) -> Outcome {
     write(online, "1")
 }
 
-/// Modules that nobody uses come, are used, and go.
+/// Modules that nobody uses come, are used, and go; the one that is a provider when nobody traces it any more.
 fn modules(slower: u32) -> Outcome {
     shell(
         "modprobe dummy numdummies=0; ip link add soak0 type dummy; ip link del soak0; modprobe -r dummy
-        modprobe brd rd_nr=1 rd_size=4096; dd if=/dev/zero of=/dev/ram0 bs=64k count=4 oflag=direct 2>/dev/null; modprobe -r brd",
+        modprobe brd rd_nr=1 rd_size=4096; dd if=/dev/zero of=/dev/ram0 bs=64k count=4 oflag=direct 2>/dev/null; modprobe -r brd
+        insmod $(dirname $(cat /run/vm/module))/../provider/dtrace_sample.ko; for n in $(seq 20); do echo some >/proc/dtrace_sample; sleep 0.1; done
+        for n in $(seq 600); do ! rmmod dtrace_sample 2>/dev/null || exit 0; sleep 0.1; done; exit 1",
         slower,
     )
 }
