@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 120
+# @slow: thousands of calls that sleep
 # As many returns can be hooked at a time as there are hooks. A user who wants all returns of system calls takes hooks for his own processes'
 # alone: others are left their own, however many calls of theirs sleep. Whose return could not be hooked is told so, and nobody else.
 . ./member

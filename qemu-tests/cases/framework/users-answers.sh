@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 180
+# @slow: seventeen thousand processes
 # A user's tracings see a new process whoever has come and gone before: what is kept of processes that have ended makes room, though several
 # tracings have it. One has room for 16,384.
 . ./member
