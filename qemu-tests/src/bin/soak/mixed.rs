@@ -73,7 +73,7 @@ const ALL: &[Mixed] = &[
     ),
     (&[], "pid$target:a.out:fib: { @[ustack()] = count(); } pid$target:libc.so.6:mem*:entry { @m = count(); }", "pid-work fib sum fork"),
     (&["-Z"], "fbt:dummy::, kinst:dummy:dummy_setup:0 { @[probefunc] = count(); }", ""),
-    (&["-Z"], "sample::: { @[probename, args[0]] = count(); }", ""),
+    (&["-Z"], "sample::: { @[probename, arg0] = count(); }", ""),
     (&[], "syscall::open*:entry { @[copyinstr(arg1)] = count(); } syscall::write:entry { @w[fds[arg0].fi_pathname] = sum(arg2); }", ""),
     (
         &["-x", "strsize=1k"],
