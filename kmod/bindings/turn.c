@@ -6,7 +6,8 @@
  *
  * A user decides how many of his calls wait for each other, and so for how long. The kernel takes a task that it cannot interrupt for two minutes for
  * hung, and may be told to panic then. So who waits here is idle, as a kernel thread that has nothing to do. A turn is given to the one who has waited
- * longest: nobody overtakes. A task that is killed leaves the queue, unless it has to end something: that one gets its turn like any other.
+ * longest: nobody overtakes. A task that is killed leaves the queue. Who has to end something does not wait here: a user keeps his turn while he
+ * waits for what he reads, and whoever had the file last may close it.
  * Nobody is frozen here: who is frozen would be given the turn as well, and would keep it. The waits end soon enough for who puts the machine to sleep.
  *
  * The calls at one file have a turn as well, which is taken first.
@@ -78,11 +79,10 @@ static bool dtrace_turn_leave(struct dtrace_turn *turn, struct dtrace_waiter *wa
 	return true;
 }
 
-/* Waits for the turn; killable: until the task is killed. 0 or -EINTR. */
-int dtrace_turn_take(struct dtrace_turn *turn, bool killable)
+/* Waits for the turn until the task is killed. 0 or -EINTR. */
+int dtrace_turn_take(struct dtrace_turn *turn)
 {
 	struct dtrace_waiter waiter = { .task = current };
-	unsigned int state = TASK_IDLE | (killable ? TASK_WAKEKILL : 0);
 	int ret = 0;
 
 	might_sleep();
@@ -90,11 +90,11 @@ int dtrace_turn_take(struct dtrace_turn *turn, bool killable)
 	if (dtrace_turn_try(turn, &waiter))
 		return 0;
 	for (;;) {
-		set_current_state(state);
+		set_current_state(TASK_IDLE | TASK_WAKEKILL);
 		/* Pairs with the release in dtrace_turn_give(). */
 		if (smp_load_acquire(&waiter.has_turn))
 			break;
-		if (killable && fatal_signal_pending(current) && dtrace_turn_leave(turn, &waiter)) {
+		if (fatal_signal_pending(current) && dtrace_turn_leave(turn, &waiter)) {
 			lock_map_release(&turn->map);
 			ret = -EINTR;
 			break;

@@ -11,7 +11,7 @@ struct dtrace_turn;
 
 struct dtrace_turn *dtrace_turn_make(bool of_file);
 void dtrace_turn_free(struct dtrace_turn *turn);
-int dtrace_turn_take(struct dtrace_turn *turn, bool killable);
+int dtrace_turn_take(struct dtrace_turn *turn);
 void dtrace_turn_give(struct dtrace_turn *turn);
 
 #endif

@@ -89,7 +89,7 @@ impl Open {
             ioctl::GO => self.go(arg, control),
             ioctl::STOP => {
                 // Nobody serves those who would wait.
-                let holder = self.holder.lock().take();
+                let holder = self.holding.lock().end();
                 drop(holder);
                 self.stop(arg, control)
             }

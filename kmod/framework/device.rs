@@ -8,7 +8,7 @@
 
 use super::anon::{Anonymous, Unclaimed};
 use super::deadman::Deadman;
-use super::holds::Holder;
+use super::holds::Holding;
 use super::machine::FEATURES;
 use super::newcomers::Waiting;
 use super::quota;
@@ -65,7 +65,7 @@ pub struct Context {
 pub struct Open {
     /// The processes that wait for it, if it has asked for any. They go on before anything else ends.
     #[pin]
-    pub(super) holder: Mutex<Option<Holder>>,
+    pub(super) holding: Mutex<Holding>,
     pub(super) consumer: Seat<Attachment>,
     pub(super) unclaimed: Arc<Unclaimed>,
     /// What control calls keep. Nobody waits for it: who has it has the turn.
@@ -115,7 +115,7 @@ impl device::OpenFile for Open {
         };
         KBox::pin_init(
             pin_init!(Self {
-                holder <- new_mutex!(None, "dtrace::Holder"),
+                holding <- new_mutex!(Holding::new(), "dtrace::Holding"),
                 consumer,
                 unclaimed,
                 control <- new_mutex!(control, "dtrace::Open"),
@@ -133,12 +133,7 @@ impl device::OpenFile for Open {
     }
 
     fn poll(&self, file: &File, table: PollTable<'_>) -> bool {
-        let holder = self.holder.lock();
-        let Some(holder) = holder.as_ref() else {
-            return false;
-        };
-        table.register_wait(file, &holder.holds.wake);
-        holder.holds.is_waiting()
+        self.holding.lock().poll(file, table)
     }
 
     fn show(&self, m: &SeqFile) {

@@ -8,9 +8,11 @@
 //! The breakpoint or tracepoint only queues a [`Pause`]; the process comes to wait when it holds nothing of the kernel's, and tells the
 //! consumer then.
 //!
-//! Who waits is listed under a mutex, which only those processes and the consumer's control calls take. A process leaves the list by
+//! Who waits is listed under a spin lock, for everybody's processes take it: nobody keeps it by not being run. A process leaves the list by
 //! itself. When the consumer goes the list is closed: all go on at once, and who comes later does not wait. What would still
 //! call in is taken away after that.
+//!
+//! Who waits by `poll()` or `select()` to hear of them keeps to the [`Bell`] for as long as that takes, so it stays as long as the file.
 
 use super::calls::Answer;
 use super::device::Open;
@@ -33,16 +35,37 @@ use core::ffi::CStr;
 use core::sync::atomic::{AtomicU32, Ordering};
 use dtrace_uapi::hold::{self, Known, HOLDS_MAX, NAMES_MAX, NAME_SIZE, WAIT_MS};
 use kernel::alloc::{KVVec, KVec};
+use kernel::fs::File;
 use kernel::new_poll_condvar;
 use kernel::prelude::*;
-use kernel::sync::poll::PollCondVar;
-use kernel::sync::{new_mutex, new_spinlock, Arc, Mutex, SpinLock};
+use kernel::sync::poll::{PollCondVar, PollTable};
+use kernel::sync::{new_spinlock, Arc, SpinLock};
+
+/// Where the consumer waits to hear of processes.
+#[pin_data]
+struct Bell {
+    #[pin]
+    queue: PollCondVar,
+}
+
+impl Bell {
+    fn new() -> Result<Arc<Self>> {
+        let bell = pin_init!(Self {
+            queue <- new_poll_condvar!("dtrace::Bell"),
+        });
+        Arc::pin_init(bell, GFP_KERNEL)
+    }
+
+    fn ring(&self) {
+        self.queue.notify_all();
+    }
+}
 
 /// What is shared with the processes.
 #[pin_data]
 pub struct Holds {
     #[pin]
-    list: Mutex<List>,
+    list: SpinLock<List>,
     /// Read where nobody may sleep.
     #[pin]
     asked: SpinLock<Asked>,
@@ -50,17 +73,37 @@ pub struct Holds {
     files: Files,
     /// Whose processes; `None`: everybody's.
     rights: Option<Arc<Rights>>,
-    #[pin]
-    pub(super) wake: PollCondVar,
+    bell: Arc<Bell>,
     /// How many went on too early.
     late: AtomicU32,
 }
+
+/// Room that is made for those who wait, to begin with.
+const LIST_MIN: usize = 8;
 
 /// Who waits.
 struct List {
     waiting: KVVec<Entry>,
     last: u64,
     closed: bool,
+}
+
+impl List {
+    /// Whether there is room for one more, if need be in `room`, which is exchanged for what is used then.
+    fn has_room(&mut self, room: &mut KVVec<Entry>) -> bool {
+        if self.waiting.len() < self.waiting.capacity() {
+            return true;
+        }
+        if room.capacity() <= self.waiting.len() {
+            return false;
+        }
+        for entry in self.waiting.drain_all() {
+            // There is room.
+            let _ = room.push_within_capacity(entry);
+        }
+        core::mem::swap(&mut self.waiting, room);
+        true
+    }
 }
 
 struct Entry {
@@ -86,7 +129,7 @@ struct Held {
 }
 
 impl Holds {
-    fn new(rights: Option<Arc<Rights>>) -> Result<Arc<Self>> {
+    fn new(rights: Option<Arc<Rights>>, bell: Arc<Bell>) -> Result<Arc<Self>> {
         let list = List {
             waiting: KVVec::new(),
             last: 0,
@@ -98,11 +141,11 @@ impl Holds {
         };
         Arc::pin_init(
             pin_init!(Self {
-                list <- new_mutex!(list, "dtrace::Holds"),
+                list <- new_spinlock!(list, "dtrace::Holds"),
                 asked <- new_spinlock!(asked, "dtrace::Asked"),
                 files <- Files::new(),
                 rights,
-                wake <- new_poll_condvar!("dtrace::Holds"),
+                bell,
                 late: AtomicU32::new(0),
             }),
             GFP_KERNEL,
@@ -129,7 +172,7 @@ impl Holds {
                 let ear = Ear(self.clone());
                 ear.queued(Pause::current(ear.held(hold::MAP, None), ms));
             }
-            Then::IsTold => self.wake.notify_all(),
+            Then::IsTold => self.bell.ring(),
             Then::IsLost => self.count_late(),
             Then::Nothing => {}
         }
@@ -183,29 +226,34 @@ impl Holds {
     }
 
     fn begin(&self, pause: &Arc<Pause<Held>>) -> Result {
-        let mut list = self.list.lock();
-        let List {
-            waiting,
-            last,
-            closed,
-        } = &mut *list;
-        let is_known = pause.of.file.is_some_and(|file| self.files.knows(file));
-        if *closed || is_known {
-            pause.end();
-            return Ok(());
-        }
-        waiting.reserve(1, GFP_KERNEL)?;
-        *last = last.saturating_add(1);
+        let process = Pid::current().ok_or(ESRCH)?;
+        let mut room = KVVec::new();
+        let mut list = loop {
+            let mut list = self.list.lock();
+            let is_known = pause.of.file.is_some_and(|file| self.files.knows(file));
+            if list.closed || is_known {
+                pause.end();
+                return Ok(());
+            }
+            if list.has_room(&mut room) {
+                break list;
+            }
+            // What was used before is freed here as well.
+            let wanted = list.waiting.len().saturating_mul(2).max(LIST_MIN);
+            drop(list);
+            room = KVVec::with_capacity(wanted, GFP_KERNEL)?;
+        };
+        list.last = list.last.saturating_add(1);
         let entry = Entry {
-            id: *last,
+            id: list.last,
             told: false,
-            process: Pid::current().ok_or(ESRCH)?,
+            process,
             pause: pause.clone(),
         };
         // There is room.
-        let _ = waiting.push_within_capacity(entry);
+        let _ = list.waiting.push_within_capacity(entry);
         drop(list);
-        self.wake.notify_all();
+        self.bell.ring();
         Ok(())
     }
 }
@@ -312,7 +360,7 @@ impl Maps for Ear {
                 held.file = Some(file);
                 self.queued(Pause::current(held, ms));
             }
-            Then::IsTold => self.0.wake.notify_all(),
+            Then::IsTold => self.0.bell.ring(),
             Then::IsLost => self.0.count_late(),
         }
     }
@@ -355,10 +403,61 @@ pub struct Holder {
     payer: Payer,
 }
 
+/// What a file has of processes that wait: what was asked for, until the tracing ends, and where its user hears of them, which is made once.
+pub struct Holding {
+    holder: Option<Holder>,
+    bell: Option<Arc<Bell>>,
+}
+
+impl Holding {
+    /// Nothing is asked for.
+    pub const fn new() -> Self {
+        Self {
+            holder: None,
+            bell: None,
+        }
+    }
+
+    fn bell(&mut self) -> Result<&Arc<Bell>> {
+        if self.bell.is_none() {
+            self.bell = Some(Bell::new()?);
+        }
+        self.bell.as_ref().ok_or(ENOMEM)
+    }
+
+    fn holder(&mut self, tracer: &Tracer, framework: &Arc<Framework>) -> Result<&mut Holder> {
+        let bell = self.bell()?.clone();
+        if self.holder.is_none() {
+            self.holder = Some(Holder::new(tracer, framework.clone(), bell)?);
+        }
+        self.holder.as_mut().ok_or(ENOMEM)
+    }
+
+    fn holds(&self) -> Result<&Holds> {
+        self.holder
+            .as_ref()
+            .map_or(Err(ENOENT), |holder| Ok(&holder.holds))
+    }
+
+    /// Ends what was asked for; dropping it lets everybody go.
+    pub fn end(&mut self) -> Option<Holder> {
+        self.holder.take()
+    }
+
+    /// Has who polls the file wait; whether somebody waits whom the consumer has not been told of. Without memory to wait by, he does not wait.
+    pub fn poll(&mut self, file: &File, table: PollTable<'_>) -> bool {
+        let Ok(bell) = self.bell() else {
+            return true;
+        };
+        table.register_wait(file, &bell.queue);
+        self.holds().is_ok_and(Holds::is_waiting)
+    }
+}
+
 impl Holder {
-    fn new(tracer: &Tracer, framework: Arc<Framework>) -> Result<Self> {
+    fn new(tracer: &Tracer, framework: Arc<Framework>, bell: Arc<Bell>) -> Result<Self> {
         Ok(Self {
-            holds: Holds::new(tracer.rights.clone())?,
+            holds: Holds::new(tracer.rights.clone(), bell)?,
             watches: KVVec::new(),
             telling: None,
             mappings: None,
@@ -375,13 +474,8 @@ impl Holder {
         self.holds.rights.is_none()
     }
 
-    fn watch(&mut self, pid: i32, address: u64, tracer: &Tracer) -> Result<(), Refusal> {
-        // One is for the place of the breakpoint, which may outlive this.
-        let (process, other) = (Process::find(pid)?, Process::find(pid)?);
-        if !process.is(&other) {
-            return Err(refuse(ESRCH));
-        }
-        tracer.must_trace(&process)?;
+    fn watch(&mut self, process: Process, post: Post) -> Result<(), Refusal> {
+        let address = post.address;
         let is_same = |watch: &Watch| watch.address == address && watch.process.is(&process);
         if self.watches.iter().any(is_same) {
             return Ok(());
@@ -390,18 +484,8 @@ impl Holder {
         if self.watches.len() >= HOLDS_MAX {
             return Err(refuse(ENOSPC));
         }
-        let charge = tracer.payer.charge(1)?;
-        let (text, instruction) =
-            instruction_at(&mut Reader::new(&process), address, self.sees_all())?;
+        let charge = self.payer.charge(1)?;
         self.watches.reserve(1, GFP_KERNEL)?;
-        let post = Post {
-            process: other,
-            address,
-            text,
-            instruction,
-            is_users: !self.sees_all(),
-            payer: tracer.payer.clone(),
-        };
         self.framework.state.lock().listen(post, self.ear())?;
         let watch = Watch {
             address,
@@ -479,7 +563,7 @@ impl Holder {
         self.watches.retain(|watch| !watch.is_over);
     }
 
-    /// Removes the breakpoints of some, all of them with one wait. His user has his turn.
+    /// Removes the breakpoints of some, all of them with one wait.
     fn ignore(&self, which: impl Fn(&Watch) -> bool) {
         let which = self.watches.iter().filter(|watch| which(watch));
         let mut posts = which
@@ -496,10 +580,7 @@ impl Drop for Holder {
     fn drop(&mut self) {
         self.holds.close();
         self.framework.desk.ignore(&self.holds);
-        if !self.watches.is_empty() {
-            let _turn = self.payer.turn().map(Turn::take_anyway);
-            self.ignore(|_| true);
-        }
+        self.ignore(|_| true);
         self.telling = None;
         self.mappings = None;
         // Who was called meanwhile does not wait.
@@ -507,7 +588,60 @@ impl Drop for Holder {
     }
 }
 
+/// What a call asks for, and what had to be found out for that.
+enum Wish {
+    /// A process waits at an instruction.
+    Instruction(Process, Post),
+    /// Children of a process wait.
+    Fork(Process),
+    /// Who begins to execute what is called so.
+    Exec([u8; NAME_SIZE]),
+    /// A process that maps files, or everybody, for so many ms.
+    Map(Option<Process>, u32),
+}
+
 impl Open {
+    /// Finds out what a call asks for. It may wait for the process.
+    fn wish(&self, request: &hold::Hold) -> Result<Wish, Refusal> {
+        Ok(match request.kind {
+            hold::INSTRUCTION => {
+                let process = self.process(request.pid)?;
+                let post = self.post(&process, request)?;
+                Wish::Instruction(process, post)
+            }
+            hold::FORK => Wish::Fork(self.process(request.pid)?),
+            hold::EXEC => Wish::Exec(request.name),
+            hold::MAP => {
+                let process = match request.pid {
+                    0 => None,
+                    pid => Some(self.process(pid)?),
+                };
+                Wish::Map(process, request.wait)
+            }
+            _ => return Err(refuse(EINVAL)),
+        })
+    }
+
+    /// The place at which a process is to wait. It may outlive what the consumer asks for.
+    fn post(&self, process: &Process, request: &hold::Hold) -> Result<Post, Refusal> {
+        let tracer = &self.consumer.tracer;
+        let other = Process::find(request.pid)?;
+        if !process.is(&other) {
+            return Err(refuse(ESRCH));
+        }
+        let sees_all = tracer.rights.is_none();
+        let (text, instruction) =
+            instruction_at(&mut Reader::new(process), request.address, sees_all)?;
+        Ok(Post {
+            process: other,
+            address: request.address,
+            text,
+            instruction,
+            is_users: !sees_all,
+            payer: tracer.payer.clone(),
+        })
+    }
+
     /// The process of a number, which the consumer may trace.
     pub(super) fn process(&self, pid: i32) -> Result<Process, Refusal> {
         let process = Process::find(pid)?;
@@ -523,43 +657,28 @@ impl Open {
         self.consumer.framework.enter(tracer)?.may_make(tracer)?;
         // Every fork passes by those who may be asked for: a user has few.
         self.consumer.watch()?;
-        // Nobody waits for his turn with the holder locked.
+        // Nobody waits for a process with his user's turn or with the holder locked, nor for his turn with the holder locked.
+        let wish = self.wish(&request)?;
         let _turn = tracer.payer.turn().map(Turn::take).transpose()?;
-        let mut holder = self.holder.lock();
-        if holder.is_none() {
-            let consumer = &self.consumer;
-            let framework = consumer.framework.clone();
-            *holder = Some(Holder::new(&consumer.tracer, framework)?);
-        }
-        let Some(holder) = &mut *holder else {
-            return Err(refuse(ENOMEM));
-        };
-        match request.kind {
-            hold::INSTRUCTION => {
-                holder.watch(request.pid, request.address, &self.consumer.tracer)?;
-            }
-            hold::FORK => holder.follow(self.process(request.pid)?)?,
-            hold::EXEC => holder.expect(request.name)?,
-            hold::MAP => {
-                let process = match request.pid {
-                    0 => None,
-                    pid => Some(self.process(pid)?),
-                };
-                holder.look_out(process, request.wait)?;
-            }
-            _ => return Err(refuse(EINVAL)),
+        let mut holding = self.holding.lock();
+        let holder = holding.holder(tracer, &self.consumer.framework)?;
+        match wish {
+            Wish::Instruction(process, post) => holder.watch(process, post)?,
+            Wish::Fork(process) => holder.follow(process)?,
+            Wish::Exec(name) => holder.expect(name)?,
+            Wish::Map(process, wait) => holder.look_out(process, wait)?,
         }
         Ok(0)
     }
 
     /// Tells who waits.
     pub(super) fn held(&self, arg: u64) -> Answer {
-        let holder = self.holder.lock();
+        let holding = self.holding.lock();
         let next = loop {
-            let Some(holder) = &*holder else {
+            let Ok(holds) = holding.holds() else {
                 break hold::Held::default();
             };
-            let next = holder.holds.next();
+            let next = holds.next();
             if next.id == 0
                 || self.consumer.tracer.rights.is_none()
                 || self.process(next.pid).is_ok()
@@ -568,10 +687,10 @@ impl Open {
             }
             // It seemed to be one to wait, and is not. It may have gone on by itself.
             if next.id != hold::TOLD {
-                let _ = holder.holds.resume(next.id);
+                let _ = holds.resume(next.id);
             }
         };
-        drop(holder);
+        drop(holding);
         if next.id == 0 {
             let tracer = &self.consumer.tracer;
             self.consumer.framework.enter(tracer)?.tidy();
@@ -583,8 +702,7 @@ impl Open {
     /// Lets one go.
     pub(super) fn resume(&self, arg: u64) -> Answer {
         let id: u64 = user::get(arg)?;
-        let holder = self.holder.lock();
-        holder.as_ref().ok_or(ENOENT)?.holds.resume(id)?;
+        self.holding.lock().holds()?.resume(id)?;
         Ok(0)
     }
 
@@ -593,8 +711,7 @@ impl Open {
         let known: Known = user::get(arg)?;
         let text = self.process(known.pid)?.text(known.address)?;
         let file = FileId::of(&text).ok_or(EINVAL)?;
-        let holder = self.holder.lock();
-        holder.as_ref().ok_or(ENOENT)?.holds.files.know(file)?;
+        self.holding.lock().holds()?.files.know(file)?;
         Ok(0)
     }
 

@@ -143,15 +143,15 @@ impl Framework {
         Ok(Entered::new(self.state.lock_killable()?, turn))
     }
 
-    /// The same, for who has to end something: also where the caller is killed.
-    fn enter_anyway<'a>(&'a self, tracer: &'a Tracer) -> Entered<'a> {
-        let turn = tracer.payer.turn().map(Turn::take_anyway);
-        Entered::new(self.state.lock(), turn)
+    /// The same, for who has to end something: also where the caller is killed. Whoever has a file last closes it, a thread of the kernel for
+    /// one, so nobody waits for the user's turn here, which he may keep.
+    fn enter_anyway(&self) -> Entered<'_> {
+        Entered::new(self.state.lock(), None)
     }
 
     /// Ends all that a consumer has enabled, and waits until nobody fires for it any more.
     fn withdraw(&self, tracer: &Arc<Tracer>) {
-        let gone = self.enter_anyway(tracer).detach(tracer);
+        let gone = self.enter_anyway().detach(tracer);
         // Waits for a grace period, without the framework's mutex.
         drop(gone);
         if tracer.measures.swap(false, Ordering::Relaxed) {
@@ -162,7 +162,7 @@ impl Framework {
     /// Forgets a consumer that has ended, and the probes that were made for it alone.
     fn forget(&self, tracer: &Arc<Tracer>) {
         self.withdraw(tracer);
-        self.enter_anyway(tracer).forget(tracer);
+        self.enter_anyway().forget(tracer);
     }
 
     /// A text that stays as long as the framework: for the name of a provider that is not known beforehand.

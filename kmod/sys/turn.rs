@@ -37,15 +37,8 @@ impl Turn {
     /// Waits for it. It may sleep. `EINTR`: the task is killed.
     pub fn take(&self) -> Result<Taken<'_>> {
         // SAFETY: It is there as long as `self`.
-        to_result(unsafe { bindings::dtrace_turn_take(self.0.as_ptr(), true) })?;
+        to_result(unsafe { bindings::dtrace_turn_take(self.0.as_ptr()) })?;
         Ok(Taken(self, NotThreadSafe))
-    }
-
-    /// The same, for who has to end something: also where the task is killed.
-    pub fn take_anyway(&self) -> Taken<'_> {
-        // SAFETY: It is there as long as `self`. It cannot fail: the wait is not killable.
-        unsafe { bindings::dtrace_turn_take(self.0.as_ptr(), false) };
-        Taken(self, NotThreadSafe)
     }
 }
 
