@@ -102,6 +102,8 @@ impl kernel::Module for Dtrace {
         };
         let framework = Framework::new(sys::once::parts()?, deadman, group, places)?;
         let providers = providers::register_all(&framework)?;
+        // From here on somebody may be called.
+        let calls = Calls::new()?;
         let anonymous = match parameter(module_parameters::anon.value()) {
             0 => None,
             _ => anon::load(&framework, sys::file::anonymous()),
@@ -111,7 +113,7 @@ impl kernel::Module for Dtrace {
         Ok(Self {
             _helper: helper,
             _device: device,
-            _calls: Calls,
+            _calls: calls,
             _providers: providers,
             _framework: framework,
             _tables: tables,

@@ -33,7 +33,7 @@
 
 /* A way that a program has to make before it comes to a breakpoint again, or goes on. */
 struct dtrace_errand {
-	struct callback_head work;
+	struct dtrace_summons summons;
 	enum dtrace_errand_kind kind;
 	/* Of the breakpoint, or of what was mapped. */
 	u64 address, end;
@@ -325,11 +325,25 @@ static void dtrace_errand_do(const struct dtrace_errand *errand)
 
 static void dtrace_errand_work(struct callback_head *work)
 {
-	struct dtrace_errand *errand = container_of(work, struct dtrace_errand, work);
+	struct dtrace_errand *errand = container_of(work, struct dtrace_errand, summons.work);
 
 	dtrace_errand_do(errand);
 	kfree(errand);
 	dtrace_call_ended();
+}
+
+static void dtrace_renewal_work(struct callback_head *work)
+{
+	struct dtrace_errand *errand = container_of(work, struct dtrace_errand, summons.work);
+
+	dtrace_summons_followed(&errand->summons);
+	dtrace_errand_work(work);
+}
+
+/* When the module goes nothing is wanted any more. */
+static void dtrace_renewal_not(struct dtrace_summons *summons)
+{
+	kfree(container_of(summons, struct dtrace_errand, summons));
 }
 
 static struct dtrace_errand *dtrace_errand_make(struct dtrace_errand about)
@@ -343,10 +357,21 @@ static struct dtrace_errand *dtrace_errand_make(struct dtrace_errand about)
 
 static bool dtrace_errand_queue(struct dtrace_errand *errand)
 {
+	int error;
+
+	if (!errand)
+		return false;
+	/* Who comes from a breakpoint is on its way back. */
+	if (errand->kind == DTRACE_ERRAND_RENEW) {
+		errand->summons.instead = dtrace_renewal_not;
+		error = dtrace_summon(&errand->summons, dtrace_renewal_work, current);
+	} else {
+		error = dtrace_call_queue(&errand->summons.work, dtrace_errand_work, current);
+	}
 	/* Who cannot be called any more ends. */
-	if (errand && dtrace_call_queue(&errand->work, dtrace_errand_work, current))
+	if (error)
 		kfree(errand);
-	return errand;
+	return true;
 }
 
 /*

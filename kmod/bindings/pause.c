@@ -7,17 +7,24 @@
  * The handler of a breakpoint and a tracepoint may not wait: everybody who removes a breakpoint waits for the first, and the second is
  * called with preemption off. What they queue is called when the task has nothing left to do in the kernel and holds none of
  * its locks, before it stops for a signal or for a debugger.
+ *
+ * A task that is in a system call goes back to its program when it likes: one that maps a file and reads what nobody writes would keep the
+ * module for ever. So what is queued there is listed until it is called, and taken back when the module goes.
  */
 
 #include <linux/atomic.h>
 #include <linux/jiffies.h>
+#include <linux/list.h>
 #include <linux/pid.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/spinlock.h>
 #include <linux/string.h>
 #include <linux/wait_bit.h>
 
 #include "pause.h"
+#include "providers.h"
 
 /* Calls that were queued and have not ended. */
 static atomic_t dtrace_pauses = ATOMIC_INIT(0);
@@ -49,22 +56,90 @@ void dtrace_call_ended(void)
 		wake_up_var(&dtrace_pauses);
 }
 
+/* task_work_cancel(), if it is known. */
+static uintptr_t dtrace_cancel;
+
+/* Calls that have not begun. */
+static LIST_HEAD(dtrace_summoned);
+static DEFINE_SPINLOCK(dtrace_summoned_lock);
+
+/* Has task call func, which calls dtrace_summons_followed() first and dtrace_call_ended() last. Does not sleep. ESRCH: it ends. */
+int dtrace_summon(struct dtrace_summons *summons, task_work_func_t func, struct task_struct *task)
+{
+	int error;
+
+	summons->task = get_task_struct(task);
+	scoped_guard(spinlock_irqsave, &dtrace_summoned_lock)
+		list_add_tail(&summons->queued, &dtrace_summoned);
+	error = dtrace_call_queue(&summons->work, func, task);
+	if (error)
+		dtrace_summons_followed(summons);
+	return error;
+}
+
+/* It begins, or never will. */
+void dtrace_summons_followed(struct dtrace_summons *summons)
+{
+	scoped_guard(spinlock_irqsave, &dtrace_summoned_lock)
+		list_del_init(&summons->queued);
+	put_task_struct(summons->task);
+}
+
+/* The first that has not begun, which is taken from the list; its task with a count of the caller's. */
+static struct dtrace_summons *dtrace_summons_first(struct task_struct **task)
+{
+	struct dtrace_summons *summons;
+
+	guard(spinlock_irqsave)(&dtrace_summoned_lock);
+	summons = list_first_entry_or_null(&dtrace_summoned, struct dtrace_summons, queued);
+	if (summons) {
+		list_del_init(&summons->queued);
+		*task = get_task_struct(summons->task);
+	}
+	return summons;
+}
+
+/* Takes back what has not begun. If that has begun meanwhile, and another one is at its address, it is the other one. */
+static void dtrace_summons_cancel(void)
+{
+	struct dtrace_summons *summons;
+	struct task_struct *task;
+
+	while (dtrace_cancel && (summons = dtrace_summons_first(&task))) {
+		if ((u8)dtrace_call(dtrace_cancel, (uintptr_t)task, (uintptr_t)&summons->work, 0, 0, 0)) {
+			dtrace_summons_followed(summons);
+			summons->instead(summons);
+			dtrace_call_ended();
+		}
+		put_task_struct(task);
+	}
+}
+
 static void dtrace_pause_work(struct callback_head *work)
 {
-	struct dtrace_pause *pause = container_of(work, struct dtrace_pause, work);
+	struct dtrace_pause *pause = container_of(work, struct dtrace_pause, summons.work);
 	long left;
 
+	dtrace_summons_followed(&pause->summons);
 	pause->begin(pause);
 	left = wait_for_completion_killable_timeout(&pause->over, msecs_to_jiffies(pause->ms));
 	pause->end(pause, !left);
 	dtrace_call_ended();
 }
 
+static void dtrace_pause_not(struct dtrace_summons *summons)
+{
+	struct dtrace_pause *pause = container_of(summons, struct dtrace_pause, summons);
+
+	pause->end(pause, false);
+}
+
 /* Has task wait. Does not sleep. ESRCH: it ends. */
 int dtrace_pause_queue(struct dtrace_pause *pause, struct task_struct *task)
 {
 	init_completion(&pause->over);
-	return dtrace_call_queue(&pause->work, dtrace_pause_work, task);
+	pause->summons.instead = dtrace_pause_not;
+	return dtrace_summon(&pause->summons, dtrace_pause_work, task);
 }
 
 void dtrace_pause_over(struct dtrace_pause *pause)
@@ -72,9 +147,15 @@ void dtrace_pause_over(struct dtrace_pause *pause)
 	complete_all(&pause->over);
 }
 
+void dtrace_pauses_cancel_by(uintptr_t cancel)
+{
+	dtrace_cancel = cancel;
+}
+
 /* Waits until none is left. True: some task may still be about to return from here, until all have slept. */
 bool dtrace_pauses_wait(void)
 {
+	dtrace_summons_cancel();
 	wait_var_event(&dtrace_pauses, !atomic_read(&dtrace_pauses));
 	return READ_ONCE(dtrace_paused);
 }

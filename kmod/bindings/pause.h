@@ -6,14 +6,23 @@
 #define _DTRACE_PAUSE_H
 
 #include <linux/completion.h>
+#include <linux/list.h>
 #include <linux/mm_types.h>
 #include <linux/sched.h>
 #include <linux/task_work.h>
 #include <linux/types.h>
 
+/* A call that is not made any more when the module goes; what is called instead may sleep. */
+struct dtrace_summons {
+	struct callback_head work;
+	struct list_head queued;
+	struct task_struct *task;
+	void (*instead)(struct dtrace_summons *summons);
+};
+
 /* A wait. begin and end are called by the task, which may sleep; the last use of the structure is end's. */
 struct dtrace_pause {
-	struct callback_head work;
+	struct dtrace_summons summons;
 	struct completion over;
 	/* Longest time. */
 	unsigned int ms;
@@ -24,8 +33,11 @@ struct dtrace_pause {
 int dtrace_call_queue(struct callback_head *work, task_work_func_t func, struct task_struct *task);
 void dtrace_call_begun(void);
 void dtrace_call_ended(void);
+int dtrace_summon(struct dtrace_summons *summons, task_work_func_t func, struct task_struct *task);
+void dtrace_summons_followed(struct dtrace_summons *summons);
 int dtrace_pause_queue(struct dtrace_pause *pause, struct task_struct *task);
 void dtrace_pause_over(struct dtrace_pause *pause);
+void dtrace_pauses_cancel_by(uintptr_t cancel);
 bool dtrace_pauses_wait(void);
 
 struct pid *dtrace_process_of(struct task_struct *task);

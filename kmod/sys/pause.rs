@@ -11,6 +11,7 @@
 
 use super::births::Child;
 use super::rculist;
+use super::symbols::{self, Address};
 use crate::bindings;
 use core::ptr::NonNull;
 use kernel::error::to_result;
@@ -166,8 +167,18 @@ impl Drop for Pid {
     }
 }
 
-/// The calls that are to come. Dropping it waits for them, which is for who is on its way to user mode.
-pub struct Calls;
+/// The calls that are to come. Dropping it takes back what has not begun, and waits for the others.
+pub struct Calls(());
+
+impl Calls {
+    /// None yet.
+    pub fn new() -> Result<Self> {
+        let cancel = symbols::find(c"task_work_cancel")?.map_or(0, Address::get);
+        // SAFETY: It is the function's address, or 0. Nothing is waited for yet.
+        unsafe { bindings::dtrace_pauses_cancel_by(cancel) };
+        Ok(Self(()))
+    }
+}
 
 impl Drop for Calls {
     fn drop(&mut self) {

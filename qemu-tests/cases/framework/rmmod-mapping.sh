@@ -1,0 +1,26 @@
+# SPDX-FileCopyrightText: The DTrace for Linux authors
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# @limit: 120
+# @debug: quick
+# A process that is to wait when it has mapped a file may never get there: here nobody gives the file's bytes, which the same call brings. The module
+# goes without it.
+[ -e /dev/fuse ] || modprobe fuse
+mkdir -p /tmp/unread
+unread serve /tmp/unread & server=$!
+timeout 60 sh -c 'until [ -e /tmp/unread/file ]; do sleep 0.1; done'
+# Probes that programs have, of any program that comes.
+dtrace -Zqn 'BEGIN { printf("traces\n"); } nobody*:::nothing { }' >/tmp/told 2>&1 & tracer=$!
+timeout 60 sh -c 'until grep -q traces /tmp/told; do sleep 0.1; done'
+unread map /tmp/unread/file & mapper=$!
+timeout 60 sh -c "until grep -q fuse /proc/$mapper/wchan || grep -q folio /proc/$mapper/wchan; do sleep 0.1; done"
+sleep 1
+kill $tracer
+wait $tracer
+rmmod dtrace & remover=$!
+timeout 20 sh -c "while kill -0 $remover 2>/dev/null; do sleep 0.1; done" && echo gone
+[ -d /proc/$mapper ] && echo 'it is still mapping'
+kill -9 $mapper $server
+wait $remover $mapper $server 2>/dev/null
+umount -l /tmp/unread
+insmod "$(cat /run/vm/module)"
