@@ -43,7 +43,8 @@ struct dtrace_common *dtrace_common_make(enum dtrace_common_of of)
 	static struct lock_class_key keys[2 * DTRACE_COMMON_KINDS];
 	static const char *const names[2 * DTRACE_COMMON_KINDS] = {
 		"dtrace::State", "dtrace::State_gate", "dtrace::Users", "dtrace::Users_gate",
-		"dtrace::Desk", "dtrace::Desk_gate", "dtrace::Audience", "dtrace::Audience_gate",
+		"dtrace::Desk", "dtrace::Desk_gate", "dtrace::Heirs", "dtrace::Heirs_gate",
+		"dtrace::Audience", "dtrace::Audience_gate",
 	};
 	struct dtrace_common *common = kzalloc(sizeof(*common), GFP_KERNEL);
 

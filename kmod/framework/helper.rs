@@ -7,15 +7,18 @@
 //! file nor a call keeps the module ([`Public`]). What is registered is kept ([`Registry`]); consumers who look out for programs are told, and the program waits for them on its way back, as it does
 //! when it maps a file. So the first probe behind the call is not missed.
 //!
-//! While anything is registered, children are looked at when they are made.
+//! While anything is registered, and some time after that, children are looked at when they are made. Whether they are is decided under a lock that
+//! everybody's programs take, so nothing is allocated or waited for under it.
 
 use super::calls::Answer;
 use super::device::Open;
 use super::holds::Holds;
-use super::registry::Registry;
+use super::registration::Registration;
+use super::registry::{Registry, Room};
 use super::text::refuse;
 use super::user;
 use super::Framework;
+use crate::sys::audience::{Audience, Crowd, Listener};
 use crate::sys::births::{Births, Child, Telling};
 use crate::sys::common::{Common, Of};
 use crate::sys::deferred::{Chore, Deferred};
@@ -30,32 +33,32 @@ use dtrace_uapi::ioctl::{
 use dtrace_uapi::limits::MODNAMELEN;
 use kernel::alloc::{KBox, KVec};
 use kernel::prelude::*;
-use kernel::sync::{new_mutex, Arc, Mutex};
+use kernel::sync::Arc;
+
+/// What tells of children.
+type Told = Telling<Arc<Crowd<Heirs>>>;
 
 /// What is registered, and who wants to know.
-#[pin_data]
 pub struct Desk {
     /// What is registered.
     pub registry: Arc<Registry>,
     listening: Common<KVec<Arc<Holds>>>,
-    /// Tells of children while there is anything to inherit. Held while that may begin or end.
-    #[pin]
-    telling: Mutex<Option<Telling<Heirs>>>,
+    births: Arc<Audience<Told>>,
+    /// Children are looked at while there is anything to inherit.
+    looking: Common<Option<Listener<Told>>>,
 }
 
 impl Desk {
     /// With nothing on it.
     pub fn new() -> Result<Arc<Self>> {
         let registry = Registry::new()?;
-        let listening = Common::new(Of::Desk, KVec::new())?;
-        Arc::pin_init(
-            pin_init!(Self {
-                registry,
-                listening,
-                telling <- new_mutex!(None, "dtrace::Heirs"),
-            }),
-            GFP_KERNEL,
-        )
+        let desk = Self {
+            registry,
+            listening: Common::new(Of::Desk, KVec::new())?,
+            births: Audience::new()?,
+            looking: Common::new(Of::Heirs, None)?,
+        };
+        Ok(Arc::new(desk, GFP_KERNEL)?)
     }
 
     /// A consumer wants to be told.
@@ -75,9 +78,29 @@ impl Desk {
 
     /// Forgets who is over.
     fn sweep(&self) {
-        let mut telling = self.telling.lock();
-        if self.registry.sweep() {
-            *telling = None;
+        let mut looking = self.looking.lock();
+        let gone = match self.registry.sweep() {
+            true => looking.take(),
+            false => None,
+        };
+        drop(looking);
+        // Waits for who is looking.
+        drop(gone);
+    }
+
+    /// Adds what a process registers, whose children are looked at from now on.
+    fn add(&self, room: Room, what: Arc<Registration>, heirs: &Heirs) -> Result<u32> {
+        let mut looks = None;
+        loop {
+            let mut looking = self.looking.lock();
+            if looking.is_none() {
+                *looking = looks.take();
+            }
+            if looking.is_some() {
+                return self.registry.add(room, what);
+            }
+            drop(looking);
+            looks = Some(self.births.join(heirs.clone(), false)?);
         }
     }
 }
@@ -119,25 +142,17 @@ impl Births for Heirs {
 pub struct Clerk {
     framework: Arc<Framework>,
     desk: Arc<Desk>,
-    sweep: Arc<Deferred<Sweep>>,
-    has_warned: Arc<AtomicBool>,
+    heirs: Heirs,
 }
 
 impl Clerk {
     fn add(&self, module: [u8; MODNAMELEN], addr: u64, dof: u64) -> Result<isize> {
         let what = self.desk.registry.read(module, addr, dof)?;
         let process = Process::current().ok_or(ESRCH)?;
-        let mut telling = self.desk.telling.lock();
-        if telling.is_none() {
-            let heirs = Heirs {
-                registry: self.desk.registry.clone(),
-                sweep: self.sweep.clone(),
-                has_warned: self.has_warned.clone(),
-            };
-            *telling = Some(Telling::begin(&heirs)?);
-        }
-        let number = self.desk.registry.add(process, what)?;
-        drop(telling);
+        let number = match self.desk.registry.known(&process, &what) {
+            Some(known) => known,
+            None => self.desk.add(Room::new(process)?, what, &self.heirs)?,
+        };
         self.tell();
         answer(number)
     }
@@ -153,8 +168,12 @@ impl Clerk {
     fn look(&self, addr: u64) -> Result<isize> {
         let process = Process::current().ok_or(ESRCH)?;
         drop(process.text(addr)?);
-        let what = self.desk.registry.look_at(addr)?;
-        let number = self.desk.registry.add(process, what)?;
+        let registry = &self.desk.registry;
+        let what = registry.look_at(addr)?;
+        let number = match registry.known(&process, &what) {
+            Some(known) => known,
+            None => registry.add(Room::new(process)?, what)?,
+        };
         self.tell();
         answer(number)
     }
@@ -183,7 +202,7 @@ impl Clerk {
     /// Has the current process wait for those who want to know.
     fn tell(&self) {
         if self.desk.registry.is_littered() {
-            self.sweep.ask();
+            self.heirs.sweep.ask();
         }
         let listening = self.desk.listening.lock();
         listening.iter().for_each(Holds::registered);
@@ -228,8 +247,11 @@ pub fn register(framework: &Arc<Framework>, node: &'static CStr) -> Result<Helpe
     let clerk = Clerk {
         framework: framework.clone(),
         desk: desk.clone(),
-        sweep: sweep.clone(),
-        has_warned: Arc::new(AtomicBool::new(false), GFP_KERNEL)?,
+        heirs: Heirs {
+            registry: desk.registry.clone(),
+            sweep: sweep.clone(),
+            has_warned: Arc::new(AtomicBool::new(false), GFP_KERNEL)?,
+        },
     };
     Ok(Helper {
         device: Some(Public::register([c"dtracehelper", node], clerk)?),
@@ -242,7 +264,8 @@ impl Drop for Helper {
     fn drop(&mut self) {
         // Calls may have children looked at, and these have the desk swept.
         self.device = None;
-        *self.desk.telling.lock() = None;
+        let looking = self.desk.looking.lock().take();
+        drop(looking);
     }
 }
 

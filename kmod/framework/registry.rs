@@ -49,6 +49,22 @@ impl Entry {
     }
 }
 
+/// Room for what there is of a process.
+pub struct Room {
+    key: usize,
+    node: RBTreeNode<usize, Entry>,
+}
+
+impl Room {
+    /// For this one.
+    pub fn new(process: Process) -> Result<Self> {
+        Ok(Self {
+            key: process.key(),
+            node: Entry::new(process, GFP_KERNEL_ACCOUNT)?,
+        })
+    }
+}
+
 /// All of it.
 #[pin_data]
 pub struct Registry {
@@ -112,13 +128,9 @@ impl Registry {
         Ok(Arc::new(made?, GFP_KERNEL_ACCOUNT)?)
     }
 
-    /// Adds what a process registers; its number, which is the old one where it is the same again.
-    pub fn add(&self, process: Process, what: Arc<Registration>) -> Result<u32> {
-        let key = process.key();
-        if let Some(known) = self.known(key, &what) {
-            return Ok(known);
-        }
-        let node = Entry::new(process, GFP_KERNEL_ACCOUNT)?;
+    /// Adds what a process registers; its number. Does not sleep.
+    pub fn add(&self, room: Room, what: Arc<Registration>) -> Result<u32> {
+        let Room { key, node } = room;
         let mut unused = None;
         let mut entries = self.entries.lock();
         if entries.of.get(&key).is_none() {
@@ -146,11 +158,11 @@ impl Registry {
     }
 
     /// The number of the same registration of a process.
-    fn known(&self, key: usize, what: &Registration) -> Option<u32> {
+    pub fn known(&self, process: &Process, what: &Registration) -> Option<u32> {
         let mut after = 0;
         loop {
             // To compare takes long.
-            let (number, one) = self.after(key, after)?;
+            let (number, one) = self.after(process.key(), after)?;
             if one.is(what) {
                 return Some(number);
             }

@@ -21,6 +21,8 @@ pub enum Of {
     Users,
     /// Who wants to know what programs register.
     Desk,
+    /// Whether children are looked at for what programs have registered.
+    Heirs,
     /// Who listens to hooks.
     Audience,
 }
@@ -31,6 +33,7 @@ impl Of {
             Self::State => bindings::dtrace_common_of_DTRACE_COMMON_STATE,
             Self::Users => bindings::dtrace_common_of_DTRACE_COMMON_USERS,
             Self::Desk => bindings::dtrace_common_of_DTRACE_COMMON_DESK,
+            Self::Heirs => bindings::dtrace_common_of_DTRACE_COMMON_HEIRS,
             Self::Audience => bindings::dtrace_common_of_DTRACE_COMMON_AUDIENCE,
         }
     }
