@@ -95,27 +95,21 @@ static void dtrace_lockdep_restore(struct dtrace_cpu *c) { }
 
 /* Whether anybody wants to know how long firings take. */
 static DEFINE_STATIC_KEY_FALSE(dtrace_measuring);
-static DEFINE_MUTEX(dtrace_measuring_lock);
 
+/* From now on, for all who want to know: one call at a time. May sleep. */
 void dtrace_measure(void)
 {
 	unsigned int cpu;
 
-	mutex_lock(&dtrace_measuring_lock);
 	/* A firing that nobody measured any more when it ended has left its beginning behind. */
-	if (!static_key_enabled(&dtrace_measuring)) {
-		for_each_possible_cpu(cpu)
-			WRITE_ONCE(per_cpu_ptr(&dtrace_cpus, cpu)->since, 0);
-	}
-	static_branch_inc(&dtrace_measuring);
-	mutex_unlock(&dtrace_measuring_lock);
+	for_each_possible_cpu(cpu)
+		WRITE_ONCE(per_cpu_ptr(&dtrace_cpus, cpu)->since, 0);
+	static_branch_enable(&dtrace_measuring);
 }
 
 void dtrace_measure_no_more(void)
 {
-	mutex_lock(&dtrace_measuring_lock);
-	static_branch_dec(&dtrace_measuring);
-	mutex_unlock(&dtrace_measuring_lock);
+	static_branch_disable(&dtrace_measuring);
 }
 
 /*

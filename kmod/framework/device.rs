@@ -17,11 +17,13 @@ use super::snapshot::Cleaner;
 use super::text::{errno, Refusal, Text};
 use super::tracer::Tracer;
 use super::Framework;
+use crate::sys::audience::Listener;
 use crate::sys::percpu::Losses;
 use crate::sys::remains::Keeper;
 use crate::sys::rights::{Rights, Watch};
 use crate::sys::turn::Turn;
 use crate::sys::unwind::Server;
+use crate::sys::vtime::Measuring;
 use crate::sys::{clock, device, percpu, privilege, random, task};
 use core::ffi::CStr;
 use dtrace_engine::{Config, Consumer};
@@ -163,6 +165,8 @@ pub struct Helpers {
     pub(super) _cleaner: Cleaner,
     pub(super) _deadman: Option<Deadman>,
     pub(super) _waiting: Waiting,
+    /// Where it asks how long threads run without firings.
+    pub(super) _measuring: Option<Listener<Measuring>>,
 }
 
 /// What a consumer has from its first enabling on that may trace its user's processes alone.

@@ -70,9 +70,8 @@ use crate::sys::once::Parts;
 use crate::sys::random;
 use crate::sys::rights::Hooks;
 use crate::sys::turn::{Taken, Turn};
-use crate::sys::vtime;
+use crate::sys::vtime::Measuring;
 use core::ops::{Deref, DerefMut};
-use core::sync::atomic::Ordering;
 use ends::{DtraceProvider, Ends};
 use helper::Desk;
 use holds::Lookout;
@@ -98,6 +97,8 @@ pub struct Framework {
     /// Those who may trace their own processes alone, as long as they do.
     watchers: Arc<Audience<Hooks>>,
     lookout: Lookout,
+    /// Those whose clauses ask for `vtimestamp`, while they trace.
+    measuring: Arc<Audience<Measuring>>,
     state: Common<State>,
 }
 
@@ -117,7 +118,7 @@ impl Framework {
         let ends = Ends::create(&mut batch)?;
         let newcomers = Arc::new(CpuState::new()?, GFP_KERNEL)?;
         let desk = Desk::new()?;
-        let (watchers, lookout) = (Audience::new()?, Lookout::new()?);
+        let (watchers, measuring, lookout) = (Audience::new()?, Audience::new()?, Lookout::new()?);
         let state = Common::new(Of::State, state)?;
         let users = Common::new(Of::Users, Users::new(places))?;
         Arc::pin_init(
@@ -130,6 +131,7 @@ impl Framework {
                 desk,
                 watchers,
                 lookout,
+                measuring,
                 state,
             }),
             GFP_KERNEL,
@@ -154,9 +156,6 @@ impl Framework {
         let gone = self.enter_anyway().detach(tracer);
         // Waits for a grace period, without the framework's mutex.
         drop(gone);
-        if tracer.measures.swap(false, Ordering::Relaxed) {
-            vtime::measure_no_more();
-        }
     }
 
     /// Forgets a consumer that has ended, and the probes that were made for it alone.

@@ -24,10 +24,9 @@ use super::tracer::Tracer;
 use super::user;
 use crate::sys::percpu::{nr_cpus, online, CpuGuard, Losses};
 use crate::sys::periodic::{Periodic, Task};
-use crate::sys::{clock, crosscall, privilege, rculist, vtime};
+use crate::sys::{clock, crosscall, privilege, rculist};
 use core::cell::Cell;
 use core::fmt::Write;
-use core::sync::atomic::Ordering;
 use dtrace_engine::consumer::Which;
 use dtrace_engine::{Activity, Errno, Reason};
 use dtrace_uapi::ioctl::{BufDesc, Status};
@@ -177,12 +176,7 @@ impl Attachment {
             return Err(Refusal::new(EPERM, why));
         }
         let there = |cpu: usize| u32::try_from(cpu).is_ok_and(online);
-        let measures = self.tracer.engine.reads_vtimestamp();
         self.allocate(&there)?;
-        if measures {
-            vtime::measure();
-            self.tracer.measures.store(true, Ordering::Relaxed);
-        }
         let begun = self.begin();
         if begun.is_err() {
             self.tracer.engine.kill();
@@ -214,7 +208,12 @@ impl Attachment {
 
     fn begin(&self) -> Result<(u32, Tracing), Refusal> {
         let lost_before = Losses::total();
+        let measures = self.tracer.engine.reads_vtimestamp();
+        let measuring = &self.framework.measuring;
         let helpers = Helpers {
+            _measuring: measures
+                .then(|| measuring.join((), self.tracer.rights.is_none()))
+                .transpose()?,
             _waiting: Newcomers::start(&self.framework.newcomers, &self.tracer)?,
             _cleaner: Cleaning::start(self)?,
             _deadman: Deadman::start(&self.framework, &self.tracer, self.framework.deadman)?,

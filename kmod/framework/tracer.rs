@@ -44,8 +44,6 @@ pub struct Tracer {
     doubted: AtomicU64,
     /// When that was last added to, ns.
     watched: AtomicU64,
-    /// Firings are measured for it.
-    pub measures: AtomicBool,
 }
 
 impl Tracer {
@@ -71,7 +69,6 @@ impl Tracer {
             asked: AtomicU64::new(0),
             doubted: AtomicU64::new(0),
             watched: AtomicU64::new(0),
-            measures: AtomicBool::new(false),
         }
     }
 

@@ -3,30 +3,50 @@
 
 //! The time that threads run, without that of firings.
 //!
-//! While somebody [measures](measure), each firing's time is charged to the thread that it stopped, from where it takes the CPU
+//! While somebody asks for it ([`Measuring`]), each firing's time is charged to the thread that it stopped, from where it takes the CPU
 //! to where it gives it back. What hits a firing is part of it. Interrupts are off meanwhile, so the thread has had all
 //! that time from the scheduler. Otherwise a firing passes two branches that are patched out.
 
+use super::audience::{Crowd, Source};
 use super::percpu::CpuGuard;
 use super::task::Current;
 use crate::bindings;
 use dtrace_engine::ledger::Ledger;
+use kernel::prelude::*;
+use kernel::sync::Arc;
 
 /// Sets of eight accounts: a thread's is lost to eight others at least.
 const SETS: usize = 512;
 
 static LEDGER: Ledger<SETS> = Ledger::new();
 
-/// Begins to measure firings; each call is to be followed by one of [`measure_no_more`]. May sleep.
-pub fn measure() {
-    // SAFETY: Process context.
-    unsafe { bindings::dtrace_measure() };
+/// Firings are measured as long as the value lives. There is one at a time, that of the [audience](super::audience) that everybody joins who
+/// asks for it: to begin and to end changes the kernel's text.
+pub struct Measuring(());
+
+impl Source for Measuring {
+    type Ear = ();
+
+    fn begin(_crowd: &Arc<Crowd<()>>) -> Result<Self> {
+        // SAFETY: Process context.
+        unsafe { bindings::dtrace_measure() };
+        Ok(Self(()))
+    }
+
+    fn rest(self) -> Option<Self> {
+        None
+    }
+
+    fn wake(&mut self, _crowd: &Arc<Crowd<()>>) -> Result {
+        Ok(())
+    }
 }
 
-/// Ends what [`measure`] began. May sleep.
-pub fn measure_no_more() {
-    // SAFETY: As above; the caller has measured.
-    unsafe { bindings::dtrace_measure_no_more() };
+impl Drop for Measuring {
+    fn drop(&mut self) {
+        // SAFETY: Process context.
+        unsafe { bindings::dtrace_measure_no_more() };
+    }
 }
 
 /// How long the current thread had run when this firing began, without earlier firings; ns.
