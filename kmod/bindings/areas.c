@@ -37,6 +37,8 @@
 #define DTRACE_AREA_READY 8
 /* How often a place is looked for, where others map something at the same time. */
 #define DTRACE_AREA_TRIES 8
+/* What has no room for one has none for another: a small part of what a jump reaches. */
+#define DTRACE_AREA_REGION SZ_64M
 
 /* Whether a mapping has an address of an area, where that was mapped. It may be changed meanwhile. */
 bool dtrace_area_is_in(const struct dtrace_area *area, struct vm_area_struct *vma, u64 address)
@@ -191,6 +193,16 @@ static int dtrace_area_open(struct dtrace_area *area)
 	return 0;
 }
 
+/* Makes the area, if there is a place for it: its pages are nobody's. */
+static int dtrace_area_do(struct dtrace_area_job *job, struct mm_struct *mm)
+{
+	if (!dtrace_mappings_are_free(mm, &job->patience))
+		return -ETIMEDOUT;
+	if (!dtrace_area_place(mm, job->address))
+		return -ENOSPC;
+	return dtrace_area_open(job->area) ?: dtrace_area_map(job->area, mm, job->address, &job->patience);
+}
+
 static void dtrace_area_work(struct work_struct *work)
 {
 	struct dtrace_area_job *job = container_of(work, struct dtrace_area_job, work);
@@ -198,7 +210,7 @@ static void dtrace_area_work(struct work_struct *work)
 	struct mm_struct *mm = memory->mm;
 
 	kthread_use_mm(mm);
-	job->error = dtrace_area_open(job->area) ?: dtrace_area_map(job->area, mm, job->address, &job->patience);
+	job->error = dtrace_area_do(job, mm);
 	if (atomic_cmpxchg(&job->state, DTRACE_AREA_WANTED, DTRACE_AREA_MAPPED) == DTRACE_AREA_WANTED) {
 		/* Whoever waits frees it. */
 		WRITE_ONCE(memory->maps, false);
@@ -228,6 +240,15 @@ static bool dtrace_area_wait(struct dtrace_area_job *job, struct dtrace_patience
 	return true;
 }
 
+/*
+ * Where an address is, roughly: what has no room for one there is taken for full. There may be thousands of instructions that each need an area,
+ * and the mappings are many.
+ */
+static u64 dtrace_area_region(u64 address)
+{
+	return address / DTRACE_AREA_REGION + 1;
+}
+
 /* Has a memory have an area more, within reach of an address. ETIMEDOUT: the program has kept its mappings for itself for too long. */
 struct dtrace_area *dtrace_area_make(struct dtrace_memory *memory, u64 address, struct dtrace_patience *patience)
 {
@@ -236,8 +257,10 @@ struct dtrace_area *dtrace_area_make(struct dtrace_memory *memory, u64 address, 
 	int error;
 
 	/* One that nobody waits for any more is enough. */
-	if (READ_ONCE(memory->maps))
+	if (READ_ONCE(memory->maps) || dtrace_patience_is_spent(patience))
 		return ERR_PTR(-ETIMEDOUT);
+	if (patience->full == dtrace_area_region(address))
+		return ERR_PTR(-ENOSPC);
 	job = dtrace_area_job_make(memory, address);
 	if (!job)
 		return ERR_PTR(-ENOMEM);
@@ -252,6 +275,8 @@ struct dtrace_area *dtrace_area_make(struct dtrace_memory *memory, u64 address, 
 		return ERR_PTR(-ETIMEDOUT);
 	error = job->error;
 	kfree(job);
+	if (error == -ENOSPC)
+		patience->full = dtrace_area_region(address);
 	if (error)
 		dtrace_area_free(area);
 	return error ? ERR_PTR(error) : area;

@@ -152,8 +152,11 @@ struct dtrace_patience {
 	bool alone;
 	/* Until when, and for how long somebody has waited, jiffies. */
 	unsigned long until, waited;
-	/* What is left to wait for jobs besides, jiffies. */
+	/* What is left to wait for jobs besides, jiffies; nothing is, and a job was waited for nevertheless. */
 	long spare;
+	bool spent;
+	/* Where the last area found no room; 0 for nowhere. */
+	u64 full;
 };
 
 /* Of patience.c. */
@@ -164,6 +167,7 @@ bool dtrace_patience_tick(struct dtrace_patience *patience);
 bool dtrace_patience_ends(struct dtrace_patience *patience);
 unsigned long dtrace_patience_left(const struct dtrace_patience *patience);
 bool dtrace_patience_await(struct dtrace_patience *patience, struct completion *done);
+bool dtrace_patience_is_spent(const struct dtrace_patience *patience);
 void dtrace_patience_over(const struct dtrace_patience *patience);
 bool dtrace_mappings_are_free(struct mm_struct *mm, struct dtrace_patience *patience);
 void dtrace_left_wait(void);

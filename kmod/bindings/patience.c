@@ -152,14 +152,23 @@ unsigned long dtrace_patience_left(const struct dtrace_patience *patience)
 bool dtrace_patience_await(struct dtrace_patience *patience, struct completion *done)
 {
 	unsigned long since = jiffies, took;
-	long left = patience->until - since;
+	long left = patience->until - since, spent;
 	bool is_done = wait_for_completion_timeout(done, dtrace_patience_left(patience));
 
 	took = jiffies - since;
-	patience->spare -= clamp((long)took - max(left, 0L), 0L, patience->spare);
+	/* There may be many that take less than a tick each. */
+	spent = left > 0 ? (long)took - left : max((long)took, 1L);
+	patience->spent = left <= 0 && spent >= patience->spare;
+	patience->spare -= clamp(spent, 0L, patience->spare);
 	if (!is_done || took > DTRACE_PATIENCE_LESS)
 		patience->waited += took;
 	return is_done;
+}
+
+/* Whether there is no time for another job. */
+bool dtrace_patience_is_spent(const struct dtrace_patience *patience)
+{
+	return patience->spent && !time_before(jiffies, patience->until);
 }
 
 /* Locks a memory. */

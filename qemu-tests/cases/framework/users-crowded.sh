@@ -1,0 +1,27 @@
+# SPDX-FileCopyrightText: The DTrace for Linux authors
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# @limit: 120
+# Where there is no room for slots within reach of one instruction there is none for its neighbours: that is found out once, not for each of five
+# hundred, while others wait for the framework's mutex.
+. ./member
+rmmod dtrace && insmod "$(cat /run/vm/module)" group=77
+chmod 666 /dev/dtrace
+cp "$(command -v no-gap)" /tmp/work
+mkfifo /tmp/lines
+(own /tmp/work) </tmp/lines >/tmp/said & of=$!
+exec 3>/tmp/lines
+timeout 60 sh -c 'until grep -qs there /tmp/said; do sleep 0.1; done'
+mountpoint -q /sys/kernel/tracing || mount -t tracefs none /sys/kernel/tracing
+# Each area is such a file.
+echo 'p:looks shmem_file_setup' >/sys/kernel/tracing/kprobe_events
+echo 1 >/sys/kernel/tracing/events/kprobes/looks/enable
+as 77 dtrace -p $of -n 'BEGIN { exit(0); } pid$target:a.out:many: { @ = count(); }' 2>&1 | sed 's/pid[0-9]*/pidN/g'
+looks=$(grep -c looks: /sys/kernel/tracing/trace)
+[ "$looks" -le 10 ] || echo "$looks areas"
+echo 0 >/sys/kernel/tracing/events/kprobes/looks/enable
+echo >/sys/kernel/tracing/kprobe_events
+exec 3>&-
+wait $of
+rm -f /tmp/lines /tmp/said /tmp/work
+rmmod dtrace && insmod "$(cat /run/vm/module)"
