@@ -8,6 +8,9 @@
  * debugger has saved it and puts it back. So what stood in its place is known as long as there is any memory that breakpoints of ours
  * were in, by file and not by address. No file is held for that. If a file is written to, or another one has its numbers, and has another
  * byte there, uprobes carry the breakpoint.
+ *
+ * Who meets one breakpoint finds its place by a hash. Who looks for those in a mapping finds them in a tree, in the order of files and offsets:
+ * there may be millions of others.
  */
 
 #include <linux/err.h>
@@ -15,9 +18,12 @@
 #include <linux/fs.h>
 #include <linux/mm.h>
 #include <linux/mmap_lock.h>
+#include <linux/rbtree.h>
 #include <linux/rhashtable.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
+#include <linux/sort.h>
+#include <linux/spinlock.h>
 #include <linux/string.h>
 
 #include "own.h"
@@ -30,6 +36,41 @@ static const struct rhashtable_params dtrace_known_params = {
 };
 
 static struct rhashtable dtrace_known;
+
+/* The same, in order. What is there stays until nothing is known any more. */
+static struct rb_root dtrace_known_sorted = RB_ROOT;
+static DEFINE_SPINLOCK(dtrace_known_lock);
+
+static int dtrace_places_compare(const struct dtrace_file_place *one, const struct dtrace_file_place *other)
+{
+	return cmp_int(one->dev, other->dev) ?: cmp_int(one->ino, other->ino) ?: cmp_int(one->generation, other->generation) ?:
+	       cmp_int(one->offset, other->offset);
+}
+
+static bool dtrace_known_less(struct rb_node *one, const struct rb_node *other)
+{
+	return dtrace_places_compare(&rb_entry(one, struct dtrace_known, sorted)->place,
+				     &rb_entry(other, struct dtrace_known, sorted)->place) < 0;
+}
+
+/* The first of a file that is at an offset or behind it, in front of an end. Nobody forgets any meanwhile. */
+static struct dtrace_known *dtrace_known_from(const struct dtrace_file_place *from, u64 end)
+{
+	struct dtrace_file_place last = *from;
+	struct dtrace_known *found = NULL;
+	struct rb_node *node;
+
+	last.offset = end;
+	guard(spinlock)(&dtrace_known_lock);
+	for (node = dtrace_known_sorted.rb_node; node;) {
+		struct dtrace_known *known = rb_entry(node, struct dtrace_known, sorted);
+		bool is_before = dtrace_places_compare(&known->place, from) < 0;
+
+		found = is_before ? found : known;
+		node = is_before ? node->rb_right : node->rb_left;
+	}
+	return found && dtrace_places_compare(&found->place, &last) < 0 ? found : NULL;
+}
 
 /* How many are of no file. */
 static atomic_t dtrace_known_bare = ATOMIC_INIT(0);
@@ -203,6 +244,8 @@ struct dtrace_known *dtrace_known_make(struct vm_area_struct *vma, const struct 
 	known->barred = !vma->vm_file;
 	other = rhashtable_lookup_get_insert_fast(&dtrace_known, &known->node, dtrace_known_params);
 	if (!other) {
+		scoped_guard(spinlock, &dtrace_known_lock)
+			rb_add(&known->sorted, &dtrace_known_sorted, dtrace_known_less);
 		if (!vma->vm_file)
 			atomic_inc(&dtrace_known_bare);
 		return known;
@@ -230,6 +273,7 @@ void dtrace_known_exit(void)
 	dtrace_uncharged_gone(&dtrace_uncharged_known);
 	/* Who reads code that is in no file does look, but not from then on. */
 	synchronize_rcu();
+	dtrace_known_sorted = RB_ROOT;
 	rhashtable_free_and_destroy(&dtrace_known, dtrace_known_free, NULL);
 }
 
@@ -268,53 +312,43 @@ static void dtrace_known_leave(struct dtrace_known *known, struct vm_area_struct
 	list_add(&one->all, left);
 }
 
+/* Takes a breakpoint out of a mapping, if it is at a known place of it: 1; 0: there is none; or a negative errno. */
+static int dtrace_known_heal_at(struct vm_area_struct *vma, struct dtrace_known *known, u64 address, bool counts, struct list_head *left)
+{
+	bool is_left = mm_flags_test(MMF_HAS_UPROBES, vma->vm_mm) && !known->barred;
+	int found = dtrace_peek(vma->vm_mm, address);
+
+	if (found >= 0)
+		found = found == DTRACE_BREAKPOINT && dtrace_known_continues(vma->vm_mm, known, address);
+	if (found > 0 && is_left)
+		dtrace_known_leave(known, vma, address, left);
+	else if (found > 0)
+		found = dtrace_poke(vma->vm_mm, address, DTRACE_BREAKPOINT, known->code[0]);
+	if (found > 0 && counts && !is_left)
+		dtrace_count_inherited(vma, known);
+	return found;
+}
+
 /*
  * Takes breakpoints out of a mapping, of those that are suspects, or all; how many. Those that may be somebody else's too are moved to
  * a list.
  */
 static unsigned long dtrace_known_heal_in(struct vm_area_struct *vma, struct xarray *suspects, struct list_head *left, bool *failed)
 {
-	struct dtrace_file_place first = dtrace_place_of(vma, vma->vm_start);
-	u64 end = first.offset + (vma->vm_end - vma->vm_start);
-	bool uprobes = mm_flags_test(MMF_HAS_UPROBES, vma->vm_mm);
-	unsigned long healed = 0, seen = 0;
-	struct rhashtable_iter iter;
+	struct dtrace_file_place place = dtrace_place_of(vma, vma->vm_start);
+	const u64 first = place.offset, end = first + (vma->vm_end - vma->vm_start);
 	struct dtrace_known *known;
+	unsigned long healed = 0;
+	int found;
 
-	rhashtable_walk_enter(&dtrace_known, &iter);
-	rhashtable_walk_start(&iter);
-	while ((known = rhashtable_walk_next(&iter))) {
-		struct dtrace_file_place *place = &known->place;
-		u64 address;
-		int found;
-
-		if (!(++seen % 1024)) {
-			rhashtable_walk_stop(&iter);
-			cond_resched();
-			rhashtable_walk_start(&iter);
-		}
-		if (IS_ERR(known) || place->dev != first.dev || place->ino != first.ino ||
-		    place->generation != first.generation || place->offset < first.offset || place->offset >= end)
-			continue;
+	for (; (known = dtrace_known_from(&place, end)); place.offset = known->place.offset + 1) {
+		cond_resched();
 		if (suspects && !xa_load(suspects, (unsigned long)known))
 			continue;
-		rhashtable_walk_stop(&iter);
-		address = vma->vm_start + (place->offset - first.offset);
-		found = dtrace_peek(vma->vm_mm, address);
-		if (found >= 0)
-			found = found == DTRACE_BREAKPOINT && dtrace_known_continues(vma->vm_mm, known, address);
-		if (found > 0 && uprobes && !known->barred)
-			dtrace_known_leave(known, vma, address, left);
-		else if (found > 0)
-			found = dtrace_poke(vma->vm_mm, address, DTRACE_BREAKPOINT, known->code[0]);
-		if (found > 0 && !suspects && !(uprobes && !known->barred))
-			dtrace_count_inherited(vma, known);
+		found = dtrace_known_heal_at(vma, known, vma->vm_start + (known->place.offset - first), !suspects, left);
 		*failed |= found < 0;
 		healed += found > 0;
-		rhashtable_walk_start(&iter);
 	}
-	rhashtable_walk_stop(&iter);
-	rhashtable_walk_exit(&iter);
 	return healed;
 }
 

@@ -39,6 +39,7 @@ struct dtrace_file_place {
 /* A place where a breakpoint of ours is or was, in some memory. */
 struct dtrace_known {
 	struct rhash_head node;
+	struct rb_node sorted;
 	struct dtrace_file_place place;
 	/* What the file has there; where there is none, the whole instruction. */
 	u8 code[15];
