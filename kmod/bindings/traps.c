@@ -505,12 +505,13 @@ fault:
 	return false;
 }
 
+/* Without touching it: a device may be there, which would take that for a command. Of such a page it is not known. */
 bool dtrace_user_writable(u64 addr)
 {
-	bool can;
+	struct page *page;
 
-	pagefault_disable();
-	can = dtrace_user_touch(addr);
-	pagefault_enable();
-	return can;
+	if (get_user_pages_fast_only(addr & PAGE_MASK, 1, FOLL_WRITE, &page) != 1)
+		return false;
+	put_page(page);
+	return true;
 }
