@@ -35,7 +35,7 @@
 /* In kmod/sys/vtime.rs. */
 void dtrace_charge(struct dtrace_cpu *c, u64 now, u64 ns);
 
-static DEFINE_PER_CPU(struct dtrace_cpu, dtrace_cpus);
+DEFINE_PER_CPU(struct dtrace_cpu, dtrace_cpus);
 
 struct dtrace_cpu *dtrace_cpu_of(unsigned int cpu)
 {

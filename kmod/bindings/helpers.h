@@ -55,10 +55,16 @@ struct dtrace_cpu {
 	u64 firing;
 	/* How many of them were for somebody. */
 	u64 fired;
-	/* What the clauses of users have done in a firing, and when it was last looked at what anybody's have done there, ns. */
+	/* Firings from this one on stop the CPU once, all together; 0 where each does so for itself. */
+	u64 stop;
+	/*
+	 * What the clauses of users, and of those who see everything, have done while the CPU was stopped, until which firing, and when it was last
+	 * looked at that, ns.
+	 */
 	struct {
 		u64 firing;
 		u64 users;
+		u64 others;
 		u64 looked;
 	} toil;
 	/* Since when it has been stopped, 0 where that is not measured. */
@@ -73,6 +79,19 @@ struct dtrace_cpu {
 	unsigned long *frames;
 	unsigned int nr_frames;
 };
+
+DECLARE_PER_CPU(struct dtrace_cpu, dtrace_cpus);
+
+/* The CPU is stopped once for all that fires until dtrace_cpu_goes_on(). Interrupts are off. */
+static inline void dtrace_cpu_stops(void)
+{
+	raw_cpu_write(dtrace_cpus.stop, raw_cpu_read(dtrace_cpus.firing) + 1);
+}
+
+static inline void dtrace_cpu_goes_on(void)
+{
+	raw_cpu_write(dtrace_cpus.stop, 0);
+}
 
 struct dtrace_cpu *dtrace_cpu_of(unsigned int cpu);
 struct dtrace_cpu *dtrace_cpu_enter(void);

@@ -22,6 +22,7 @@
 #include <linux/uaccess.h>
 
 #include "faults.h"
+#include "helpers.h"
 #include "own.h"
 #include "processes.h"
 #include "slots.h"
@@ -296,6 +297,7 @@ static int dtrace_trapped(struct notifier_block *self, unsigned long event, void
 	struct pt_regs *regs = ((struct die_args *)data)->regs;
 	struct dtrace_carrier *carrier;
 	struct dtrace_spot spot;
+	int ret;
 	u8 state;
 
 	if (event != DIE_INT3 || !user_mode(regs))
@@ -306,13 +308,14 @@ static int dtrace_trapped(struct notifier_block *self, unsigned long event, void
 	if (!carrier)
 		return dtrace_trap_strays(regs);
 	state = smp_load_acquire(&carrier->state);
-	if (likely(state == DTRACE_OWN))
-		return dtrace_trap_own(carrier, regs);
-	if (state == DTRACE_CARRIED)
-		return dtrace_trap_carried(carrier, regs);
 	if (state == DTRACE_SHARED || state == DTRACE_LENT)
 		return dtrace_trap_defer(regs, dtrace_trap_hold(carrier));
-	return dtrace_trap_strays(regs);
+	if (unlikely(state != DTRACE_OWN && state != DTRACE_CARRIED))
+		return dtrace_trap_strays(regs);
+	dtrace_cpu_stops();
+	ret = likely(state == DTRACE_OWN) ? dtrace_trap_own(carrier, regs) : dtrace_trap_carried(carrier, regs);
+	dtrace_cpu_goes_on();
+	return ret;
 }
 
 static struct notifier_block dtrace_trap_notifier = {

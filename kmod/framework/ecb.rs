@@ -172,14 +172,14 @@ fn fire_restricted(guard: &CpuGuard, tracer: &Tracer, ecb: Ecb, seen: &Seen<'_>)
     }
 }
 
-/// Ends the user's consumer that has done most at the machine's probe. Where another CPU has just done so, that is enough: nobody else is
-/// ended for it.
+/// Ends the user's consumer that has done most at the machine's probe, if any has done anything there. Where another CPU has just done so, that is
+/// enough: nobody else is ended for it.
 #[cold]
 fn end_greatest(guard: &CpuGuard, machine: &KernelMachine<'_>) {
     let nodes = machine.probe().enabled().iter(guard);
     let users = nodes.filter(|at| at.tracer.rights.is_some());
-    let work = |at: &&Enabled| at.tracer.engine.work(guard.cpu(), machine);
-    if let Some(at) = users.max_by_key(work) {
+    let worked = users.map(|at| (at.tracer.engine.work(guard.cpu(), machine), at));
+    if let Some((1.., at)) = worked.max_by_key(|(work, _)| *work) {
         at.tracer.engine.kill();
     }
 }

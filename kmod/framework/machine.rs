@@ -154,6 +154,11 @@ impl<'a> KernelMachine<'a> {
         unwind::walk(self.guard, how, spots, to, from)
     }
 
+    /// A key that no thread has, for this CPU.
+    pub fn no_thread_key(&self) -> u64 {
+        !(self.guard.cpu().index() as u64)
+    }
+
     #[inline(never)]
     fn make_thread_key(&self) -> u64 {
         let who = self.task().who(self.guard.cpu().index());
@@ -179,12 +184,16 @@ impl Machine for KernelMachine<'_> {
         self.guard.firing()
     }
 
-    /// Whoever sees everything is limited by itself.
+    /// Whoever sees everything is limited by itself. Where such consumers have done too much together, who goes on has as well.
     #[inline]
     fn toil(&self, units: u64) -> u64 {
-        match units < TIMED {
+        let units = match units < TIMED {
             true => units,
             false => self.timed(units),
+        };
+        match self.guard.add_work_of_others(units) > budget::FIRING_OF_ALL {
+            true => units.max(budget::FIRING.saturating_add(1)),
+            false => units,
         }
     }
 

@@ -110,9 +110,12 @@ impl Machine for Seen<'_> {
         self.machine.curthread()
     }
 
-    /// That of no thread where the thread is nobody's business.
+    /// That of no thread where the thread is nobody's business; another one on each CPU, as two of them never have one.
     fn thread_key(&self) -> u64 {
-        self.own(Machine::thread_key)
+        match self.owned() {
+            true => self.machine.thread_key(),
+            false => self.machine.no_thread_key(),
+        }
     }
 
     fn pid(&self) -> u32 {

@@ -70,25 +70,33 @@ impl CpuGuard {
         unsafe { (*self.raw).fired = (*self.raw).fired.wrapping_add(1) };
     }
 
-    /// What users' clauses have done together in this firing, units.
+    /// What users' clauses have done together since this CPU was stopped, units: in this firing, or in all those of one breakpoint.
     pub fn work_of_users(&self) -> u64 {
-        // SAFETY: As above.
-        let toil = unsafe { &(*self.raw).toil };
-        match toil.firing == self.firing() {
-            true => toil.users,
+        match self.has_toiled() {
+            // SAFETY: As above.
+            true => unsafe { (*self.raw).toil.users },
             false => 0,
         }
     }
 
     /// Adds to that.
     pub fn add_work_of_users(&self, units: u64) {
-        let sum = self.work_of_users().saturating_add(units);
         self.begin_toil();
         // SAFETY: As above.
-        unsafe { (*self.raw).toil.users = sum };
+        let users = unsafe { &mut (*self.raw).toil.users };
+        *users = users.saturating_add(units);
     }
 
-    /// How long ago this was last called in this firing, if it was; `now` is when it is called. Both in nanoseconds.
+    /// The same of the clauses of those who see everything: adds to it, and returns it.
+    pub fn add_work_of_others(&self, units: u64) -> u64 {
+        self.begin_toil();
+        // SAFETY: As above.
+        let others = unsafe { &mut (*self.raw).toil.others };
+        *others = others.saturating_add(units);
+        *others
+    }
+
+    /// How long ago this was last called since this CPU was stopped, if it was; `now` is when it is called. Both in nanoseconds.
     pub fn look_at_toil(&self, now: u64) -> u64 {
         self.begin_toil();
         // SAFETY: As above.
@@ -99,13 +107,21 @@ impl CpuGuard {
         }
     }
 
+    /// Whether what is noted of work was done since this CPU was stopped.
+    fn has_toiled(&self) -> bool {
+        // SAFETY: As above.
+        let (firing, stop) = unsafe { ((*self.raw).toil.firing, (*self.raw).stop) };
+        firing == self.firing() || (stop != 0 && firing >= stop)
+    }
+
     fn begin_toil(&self) {
-        let firing = self.firing();
+        let has_toiled = self.has_toiled();
         // SAFETY: As above.
         let toil = unsafe { &mut (*self.raw).toil };
-        if toil.firing != firing {
-            (toil.firing, toil.users, toil.looked) = (firing, 0, 0);
+        if !has_toiled {
+            (toil.users, toil.others, toil.looked) = (0, 0, 0);
         }
+        toil.firing = self.firing();
     }
 
     /// What the kernel's own functions take.

@@ -45,7 +45,11 @@ pub const LIGHT: u64 = 1024;
 /// What a consumer's clauses at a probe may take in one firing, units: a tenth of a second, about.
 pub const FIRING: u64 = 16 * UNITS;
 
-/// The same of all consumers together of users who may trace their own processes alone: some ten milliseconds.
+/// The same of all consumers together that see everything: each that does some more is ended.
+pub const FIRING_OF_ALL: u64 = 2 * FIRING;
+
+/// The same of all consumers together of users who may trace their own processes alone: some ten milliseconds. It is for all that fires at one
+/// breakpoint.
 pub const FIRING_OF_USERS: u64 = 2 * UNITS;
 
 /// What is done before the machine is asked whether that is all, units: an eighth of a millisecond, as it is meant.
@@ -54,14 +58,16 @@ pub const PORTION: u64 = 64 << 10;
 /// The time in which a unit is done at least, nanoseconds.
 const UNIT_NS: u64 = 2;
 
-/// A unit counts for at most so many times that, and all that was done between two looks for so many portions: in a longer time nothing was
-/// done, as when a virtual machine is stopped.
+/// What was done between two looks counts for so many portions at most: in a longer time nothing was done, as when a virtual machine is stopped.
+/// A clause may be short and take long nevertheless, as memory may be a device's.
 const SLOWEST: u64 = 8;
 
 /// What work counts for that was counted as so many units, and took so many nanoseconds.
 pub fn work(units: u64, ns: u64) -> u64 {
-    let most = units.min(PORTION).saturating_mul(SLOWEST);
-    units.max((ns / UNIT_NS).min(most))
+    match units {
+        0 => 0,
+        _ => units.max((ns / UNIT_NS).min(SLOWEST * PORTION)),
+    }
 }
 
 /// Units of a subroutine that is called, of two strings that are compared, or of a piece of memory that is copied, however short they are.
@@ -294,7 +300,7 @@ mod tests {
         // As fast as can be, slower, and with a pause of an hour.
         assert_eq!(work(1000, 1000), 1000);
         assert_eq!(work(1000, 6000), 3000);
-        assert_eq!(work(1000, HOUR), 8000);
+        assert_eq!(work(1000, HOUR), 8 * PORTION);
         // However much was done before anybody looked, a pause counts for a few portions.
         assert_eq!(work(PORTION, HOUR), 8 * PORTION);
         assert_eq!(work(4 * PORTION, HOUR), 8 * PORTION);

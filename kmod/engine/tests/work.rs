@@ -108,6 +108,26 @@ fn variables_that_are_dropped_are_counted() {
     runs(&b, ((N - 64) * (LOOKUP + CPUS * ANOTHER)) as u64);
 }
 
+/// Thread-locals of a clause that takes no program as well.
+#[test]
+fn thread_locals_that_are_dropped_are_counted() {
+    // More would be asked in between, by the interpreter.
+    const N: u32 = 200;
+    const CPUS: usize = 64;
+    let store = |id| {
+        let text = format!("ldgs timestamp, %r1\n stts %r1, {id:#x}\n ret %r0");
+        let vars = [var(id, 1, int(8))];
+        action(Action::Difexpr, asm_with(&text, int(0), &vars))
+    };
+    let ncpus = CPUS;
+    let consumer = Consumer::new(Config { ncpus, ..config() }).unwrap();
+    consumer.set_option(Opt::Dynvarsize, 1024).unwrap();
+    let actions = (0x501..0x501 + N).map(store).collect();
+    let b = Bench::with(consumer, vec![clause(None, actions)]);
+    again(&b);
+    runs(&b, ((N as usize - 64) * (LOOKUP + CPUS * ANOTHER)) as u64);
+}
+
 /// A string that has no end before a page that is not there has been read all the same.
 #[test]
 fn strings_that_fault_are_counted() {

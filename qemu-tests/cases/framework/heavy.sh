@@ -3,7 +3,8 @@
 #
 # @limit: 240
 # Clauses that are each within their budget, and together would hold the CPU: their consumer is ended, whichever probe they are
-# at or on their way to, and its command told so. Not where it may be destructive, nor where they are few.
+# at or on their way to, and its command told so. Not where it may be destructive, nor where they are few. Consumers that are each within
+# theirs hold the CPU together as well: the first of them are served, those behind them are ended.
 d=$(mktemp)
 # Each compares nearly three million bytes.
 heavy() {
@@ -29,4 +30,25 @@ for clauses in 50 1000; do
 	dtrace -x statusrate=100ms -qs "$d" 2>&1 | sed '/^$/d; /^dtrace: error on enabled/d' | uniq
 	echo "status ${PIPESTATUS[0]}"
 done
-rm "$d"
+echo '# ten consumers of ten clauses'
+{
+	printf 'inline string hay = "%030000d"; inline string needle = "%090d1";\n' 0 0
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		echo 'syscall::sched_get_priority_max:entry /execname == "overload"/ { @ = sum(strstr(hay, needle) == NULL); }'
+	done
+	echo 'BEGIN { printf("begun\n"); }'
+} >"$d"
+tracers=()
+for n in 0 1 2 3 4 5 6 7 8 9; do
+	dtrace -x strsize=32k -x statusrate=100ms -qs "$d" -o /tmp/heavy.$n 2>/tmp/heavy.err.$n & tracers+=($!)
+	timeout 60 sh -c "until grep -qs begun /tmp/heavy.$n; do sleep 0.1; done"
+done
+taskset 1 overload 1 >/dev/null
+timeout 30 sh -c 'until grep -qs unresponsiveness /tmp/heavy.err.*; do sleep 0.1; done'
+sleep 1
+kill "${tracers[@]}" 2>/dev/null
+wait
+ended=$(grep -ls unresponsiveness /tmp/heavy.err.* | wc -l)
+whole=$(grep -lsE '^ +[12]0$' /tmp/heavy.? | wc -l)
+[ "$ended" -ge 4 ] && [ "$whole" -ge 2 ] && echo 'some are ended, and some are served' || echo "$ended ended, $whole served"
+rm "$d" /tmp/heavy.*

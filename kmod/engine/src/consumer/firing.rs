@@ -168,7 +168,8 @@ impl Consumer {
         let locals = Locals::new(m, at.cpu, dynamics, vm);
         let done = brief.run(&clause.actions, m, at, locals, out);
         if done != Ok(false) {
-            self.note_clause(run, work, &mut out.principal, m, clause.price as u64);
+            let units = (clause.price as u64).saturating_add(core::mem::take(&mut vm.toil));
+            self.note_clause(run, work, &mut out.principal, m, units);
         }
         done
     }

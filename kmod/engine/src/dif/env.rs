@@ -107,6 +107,8 @@ pub struct Vm {
     pub random: u64,
     /// What is left of the firing's budget.
     pub budget: Budget,
+    /// What a clause that has none has done beside its price, units.
+    pub toil: u64,
     /// Where `strtok()` goes on.
     pub tokens: Tokens,
     /// For frames of interpreted code, where stacks have such.
@@ -138,6 +140,7 @@ impl Vm {
             // Not 0, where the generator would stay.
             random: seed | 1,
             budget: Budget::full(),
+            toil: 0,
             tokens: Tokens::new(core.strsize)?,
             walk: core.interp.as_ref().map(Walk::new).transpose()?,
         })

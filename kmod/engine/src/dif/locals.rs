@@ -103,11 +103,19 @@ impl<'a> Locals<'a> {
         let key = [local.0, self.thread];
         let Vm { recent, free, .. } = &mut *self.vm;
         if let Some(recent) = recent.get_mut(local.slot()) {
-            let assigned = dynamics.assign(place, self.cpu, free, &key, recent, value);
-            if let Assigned::Kept(chunk) = assigned {
-                dynamics.set_word(chunk, value);
+            match dynamics.assign(place, self.cpu, free, &key, recent, value) {
+                Assigned::Kept(chunk) => dynamics.set_word(chunk, value),
+                Assigned::Made(_) => {}
+                Assigned::Dropped => self.dropped(dynamics),
             }
         }
+    }
+
+    /// There was no chunk, which was looked for on all CPUs.
+    #[cold]
+    fn dropped(&mut self, dynamics: &Dynamics) {
+        let units = dynamics.units_of_drop() as u64;
+        self.vm.toil = self.vm.toil.saturating_add(units);
     }
 
     /// Makes it 0, which is to delete it.

@@ -394,7 +394,7 @@ impl Dynamics {
         self.set_word(chunk, first);
 
         let Some(was) = self.lock(cpu, bucket) else {
-            self.give_back(free, chunk);
+            self.give_back_unused(free, chunk);
             return Err(Dropped);
         };
         let other = match self.walk(was as u32, hash, key) {
@@ -412,8 +412,17 @@ impl Dynamics {
         };
         // Nobody has seen our chunk.
         Self::unlock(bucket, was, was as u32);
-        self.give_back(free, chunk);
+        self.give_back_unused(free, chunk);
         other
+    }
+
+    /// Gives back a chunk that has got a key, and is in no bucket. Who remembers that a variable of this key was here once is not to find it.
+    #[cold]
+    fn give_back_unused(&self, free: &mut u32, chunk: u32) {
+        if let Some((_, len, _)) = self.head(chunk, 0) {
+            len.store(0, Ordering::Relaxed);
+        }
+        self.give_back(free, chunk);
     }
 
     /// Deletes the variable in `chunk`, which was found in this firing, unless another CPU has just done so. `false`: its
