@@ -4,7 +4,8 @@
 //! Lets the processes go, and says in the end what they did and what is wrong with it.
 //!
 //! The rules. A processor is not held, and a system call of root's does not take, [longer than a second](Limits::held). What root does
-//! by control calls, and loading a module, takes no [longer than five](Limits::waited). On the debug kernel both may take six times that. Of
+//! by control calls, and loading a module, takes no [longer than five](Limits::waited), nor is a lock of the module held for longer, where the
+//! kernel [measures that](locks). On the debug kernel all may take six times that. Of
 //! root's tracings none is ended, and none misses a call that it does not say it lost. Where root is among the users he waits for himself, as his calls
 //! may take as long as he likes: what that makes of his calls and tracings is told, and is no fault. No user takes [more memory](Limits::memory), nobody
 //! is killed for want of it, and in the end all of it is there again.
@@ -14,6 +15,7 @@
 
 use super::control::ENDED;
 use super::crew::{group, Crew, Role, USERS};
+use super::locks;
 use super::stuck::stacks;
 use super::tally::Tally;
 use super::times::{Kind, Times};
@@ -37,6 +39,9 @@ const SLACK: u64 = 8192;
 const STUCK: Duration = Duration::from_secs(6);
 /// How much slower the debug kernel is.
 const SLOWER: u32 = 6;
+
+/// So many locks are told of.
+const TOLD_LOCKS: usize = 6;
 
 struct Limits {
     held: Duration,
@@ -142,6 +147,7 @@ pub fn judge(seed: u64, seconds: u64, processes: u64, users: &[u32]) -> Result<(
     judge.tell_times(&limits, &ALL);
     judge.faults.clear();
     judge.times.clear();
+    locks::clear();
     judge.begin = Instant::now();
     judge.is_roots = users.contains(&0);
     judge.run(seed, seconds, processes, users)?;
@@ -457,6 +463,7 @@ impl Judge {
         }
         println!("memory: {} MiB were left at least", mib(self.available));
         self.tell_times(limits, &ALL);
+        self.tell_locks(limits);
         println!("root traced {} times, and always", self.controls);
         if self.is_roots {
             println!("{} times his own calls kept him from it", self.forgotten);
@@ -465,6 +472,31 @@ impl Judge {
             self.faults.push("root could never trace".to_owned());
         }
         consumers
+    }
+
+    /// Prints which locks were held longest, and adds what was too long.
+    fn tell_locks(&mut self, limits: &Limits) {
+        let Some(classes) = locks::classes() else {
+            println!("this kernel does not measure how long locks are held");
+            return;
+        };
+        if classes.is_empty() {
+            self.faults
+                .push("no lock of the module was seen".to_owned());
+        }
+        for (n, class) in classes.iter().enumerate() {
+            let line = format!(
+                "{} was held {} ms at most",
+                class.name,
+                class.longest.as_millis()
+            );
+            if n < TOLD_LOCKS {
+                println!("{line}");
+            }
+            if class.longest > limits.waited && class.is_shared() && !self.is_roots {
+                self.faults.push(line);
+            }
+        }
     }
 
     /// Prints what took longest, and adds what took too long.

@@ -18,6 +18,7 @@ mod control;
 mod crew;
 mod images;
 mod judge;
+mod locks;
 mod prey;
 mod stuck;
 mod tally;
