@@ -4,13 +4,14 @@
 //! Consumers for which memory is short, or for which other calls of the kernel fail. Runs in the VM as root, with the module `shortage`
 //! loaded: `shortage-check STEP`, or, for consumers with probes in processes, `shortage-check processes EVERY DEPTH`, and for what neither of
 //! these does, `shortage-check rest EVERY DEPTH`. With `member` behind it the consumers are those of [`MEMBER`], who is in the tracing group; anybody
-//! may open the device then.
+//! may open the device then. `shortage-check loads EVERY DEPTH DIRECTORY`: the module itself, which is dtrace.ko in that directory.
 //!
 //! The life of a consumer, from opening to closing, is run again and again. Each time another allocation that is made for it fails, the
 //! first, then that STEP later, until a life has fewer than that; and once more with all from there on. Registrations and other calls of the
 //! kernel fail among them. Every life ends with success, with ENOMEM or with EIO, and closing always gives back everything: afterwards a
 //! consumer works as before, memory is what it was, and no function is patched that was not.
 
+mod loads;
 mod processes;
 
 use dtrace::handle::{Buffer, DevDtrace, Device, PATH};
@@ -60,26 +61,12 @@ type Outcome = Result<(), String>;
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let owner = match args.last().map(String::as_str) {
-        Some("member") => Owner::Member,
-        _ => Owner::Root,
-    };
-    let last = args.len() - usize::from(owner == Owner::Member);
-    let numbers = |from: usize| {
-        let given = args.get(from..last).unwrap_or_default();
-        let read = given.iter().map(|text| text.parse::<u64>().ok());
-        read.map(|n| n.filter(|n| *n > 0))
-            .collect::<Option<Vec<_>>>()
-    };
-    let kind = args.first().and_then(|name| Kind::named(name));
-    let given = numbers(usize::from(kind.is_some()));
-    let outcome = match (kind, given.as_deref()) {
-        (None, Some([step])) => check(owner, *step as usize),
-        (Some(kind), Some([every, depth])) => processes::check(owner, kind, *every, *depth),
-        _ => {
-            eprintln!("usage: shortage-check STEP [member] | processes|rest EVERY DEPTH [member]");
-            return ExitCode::from(2);
-        }
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    let Some(outcome) = obey(&words) else {
+        eprintln!("usage: shortage-check STEP [member]");
+        eprintln!("       shortage-check processes|rest EVERY DEPTH [member]");
+        eprintln!("       shortage-check loads EVERY DEPTH DIRECTORY");
+        return ExitCode::from(2);
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -88,6 +75,25 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Checks what the words ask for. `None`: they ask for nothing that is known.
+fn obey(words: &[&str]) -> Option<Outcome> {
+    let number = |text: &str| text.parse::<u64>().ok().filter(|n| *n > 0);
+    let (owner, words) = match words {
+        [words @ .., "member"] => (Owner::Member, words),
+        _ => (Owner::Root, words),
+    };
+    Some(match (words, owner) {
+        ([step], _) => check(owner, number(step)? as usize),
+        (["loads", every, depth, dir], Owner::Root) => {
+            loads::check(dir, number(every)?, number(depth)?)
+        }
+        ([kind, every, depth], _) => {
+            processes::check(owner, Kind::named(kind)?, number(every)?, number(depth)?)
+        }
+        _ => return None,
+    })
 }
 
 /// Sets a parameter of the module `shortage`.

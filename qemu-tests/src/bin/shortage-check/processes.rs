@@ -141,13 +141,16 @@ const PROCESSES: [Tracing; 6] = [
 const LIMIT: Duration = Duration::from_secs(100);
 
 /// What came of a tracing.
-#[derive(PartialEq, Eq)]
-struct Told {
-    status: Option<i32>,
-    /// What the program has printed, and what dtrace has.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Told {
+    /// How the command has ended.
+    pub status: Option<i32>,
+    /// What the program has printed.
     program: String,
-    traced: String,
-    complaints: String,
+    /// What dtrace has written.
+    pub traced: String,
+    /// What the command has complained of.
+    pub complaints: String,
 }
 
 /// What a program says of its own probes where there is no memory to register them.
@@ -185,8 +188,8 @@ fn end(child: &mut Child) -> Result<Option<i32>, String> {
     }
 }
 
-/// Runs a command; what it prints, and what dtrace writes to its file.
-fn run(command: &mut Command) -> Result<Told, String> {
+/// Runs a command; what it prints, and what dtrace writes to its file, `/tmp/shortage.traced`.
+pub fn run(command: &mut Command) -> Result<Told, String> {
     let dir = std::env::temp_dir();
     let file = |name: &str| dir.join(format!("shortage.{name}"));
     let create = |name: &str| fs::File::create(file(name)).map_err(|e| e.to_string());
