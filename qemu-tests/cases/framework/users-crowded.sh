@@ -16,7 +16,7 @@ mountpoint -q /sys/kernel/tracing || mount -t tracefs none /sys/kernel/tracing
 # Each area is such a file.
 echo 'p:looks shmem_file_setup' >/sys/kernel/tracing/kprobe_events
 echo 1 >/sys/kernel/tracing/events/kprobes/looks/enable
-as 77 dtrace -p $of -n 'BEGIN { exit(0); } pid$target:a.out:many: { @ = count(); }' 2>&1 | sed 's/pid[0-9]*/pidN/g'
+as 77 dtrace -p $of -n 'BEGIN { exit(0); } pid$target:a.out:many: { @ = count(); }' 2>&1 | sed -n 's/pid[0-9]*/pidN/g; /^dtrace/p'
 looks=$(grep -c looks: /sys/kernel/tracing/trace)
 [ "$looks" -le 10 ] || echo "$looks areas"
 echo 0 >/sys/kernel/tracing/events/kprobes/looks/enable
