@@ -68,50 +68,43 @@ int dtrace_summon(struct dtrace_summons *summons, task_work_func_t func, struct 
 {
 	int error;
 
-	summons->task = get_task_struct(task);
-	scoped_guard(spinlock_irqsave, &dtrace_summoned_lock)
-		list_add_tail(&summons->queued, &dtrace_summoned);
+	guard(spinlock_irqsave)(&dtrace_summoned_lock);
 	error = dtrace_call_queue(&summons->work, func, task);
 	if (error)
-		dtrace_summons_followed(summons);
-	return error;
+		return error;
+	summons->task = get_task_struct(task);
+	list_add_tail(&summons->queued, &dtrace_summoned);
+	return 0;
 }
 
 /* It begins, or never will. */
 void dtrace_summons_followed(struct dtrace_summons *summons)
 {
 	scoped_guard(spinlock_irqsave, &dtrace_summoned_lock)
-		list_del_init(&summons->queued);
+		list_del(&summons->queued);
 	put_task_struct(summons->task);
 }
 
-/* The first that has not begun, which is taken from the list; its task with a count of the caller's. */
-static struct dtrace_summons *dtrace_summons_first(struct task_struct **task)
+/* Takes one back that has not begun, if there is one. What is listed is there: it leaves the list before it does anything else. */
+static struct dtrace_summons *dtrace_summons_cancel(void)
 {
 	struct dtrace_summons *summons;
 
 	guard(spinlock_irqsave)(&dtrace_summoned_lock);
-	summons = list_first_entry_or_null(&dtrace_summoned, struct dtrace_summons, queued);
-	if (summons) {
-		list_del_init(&summons->queued);
-		*task = get_task_struct(summons->task);
-	}
-	return summons;
+	list_for_each_entry(summons, &dtrace_summoned, queued)
+		if ((u8)dtrace_call(dtrace_cancel, (uintptr_t)summons->task, (uintptr_t)&summons->work, 0, 0, 0))
+			return summons;
+	return NULL;
 }
 
-/* Takes back what has not begun. If that has begun meanwhile, and another one is at its address, it is the other one. */
-static void dtrace_summons_cancel(void)
+static void dtrace_summons_cancel_all(void)
 {
 	struct dtrace_summons *summons;
-	struct task_struct *task;
 
-	while (dtrace_cancel && (summons = dtrace_summons_first(&task))) {
-		if ((u8)dtrace_call(dtrace_cancel, (uintptr_t)task, (uintptr_t)&summons->work, 0, 0, 0)) {
-			dtrace_summons_followed(summons);
-			summons->instead(summons);
-			dtrace_call_ended();
-		}
-		put_task_struct(task);
+	while (dtrace_cancel && (summons = dtrace_summons_cancel())) {
+		dtrace_summons_followed(summons);
+		summons->instead(summons);
+		dtrace_call_ended();
 	}
 }
 
@@ -155,8 +148,10 @@ void dtrace_pauses_cancel_by(uintptr_t cancel)
 /* Waits until none is left. True: some task may still be about to return from here, until all have slept. */
 bool dtrace_pauses_wait(void)
 {
-	dtrace_summons_cancel();
-	wait_var_event(&dtrace_pauses, !atomic_read(&dtrace_pauses));
+	/* More may be queued meanwhile. */
+	do {
+		dtrace_summons_cancel_all();
+	} while (!wait_var_event_timeout(&dtrace_pauses, !atomic_read(&dtrace_pauses), HZ / 10));
 	return READ_ONCE(dtrace_paused);
 }
 
