@@ -236,8 +236,7 @@ impl public::Answers for Clerk {
 pub struct Helper {
     device: Option<Pin<KBox<Public<Clerk>>>>,
     desk: Arc<Desk>,
-    /// Dropped when nobody can ask for it any more.
-    _sweep: Arc<Deferred<Sweep>>,
+    sweep: Arc<Deferred<Sweep>>,
 }
 
 /// Makes the device at this path below `/dev`, for everybody.
@@ -256,7 +255,7 @@ pub fn register(framework: &Arc<Framework>, node: &'static CStr) -> Result<Helpe
     Ok(Helper {
         device: Some(Public::register([c"dtracehelper", node], clerk)?),
         desk,
-        _sweep: sweep,
+        sweep,
     })
 }
 
@@ -266,6 +265,8 @@ impl Drop for Helper {
         self.device = None;
         let looking = self.desk.looking.lock().take();
         drop(looking);
+        // One that is under way may have the listener in its hands, and with that the last reference to itself.
+        self.sweep.cancel();
     }
 }
 

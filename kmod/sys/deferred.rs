@@ -68,6 +68,12 @@ impl<T: Chore> Deferred<T> {
         &self.chore
     }
 
+    /// Waits until it is not being done, and takes back what was asked. The caller sees to it that nobody asks any more.
+    pub fn cancel(&self) {
+        // SAFETY: The work is initialized.
+        unsafe { bindings::cancel_work_sync(self.work.get()) };
+    }
+
     /// # Safety
     ///
     /// `work` is the work of a live `Deferred<T>`.
