@@ -193,13 +193,24 @@ static int dtrace_area_open(struct dtrace_area *area)
 	return 0;
 }
 
+static bool dtrace_is_mapped(struct mm_struct *mm, u64 address)
+{
+	bool is;
+
+	if (mmap_read_lock_killable(mm))
+		return false;
+	is = vma_lookup(mm, address);
+	mmap_read_unlock(mm);
+	return is;
+}
+
 /* Makes the area, if there is a place for it: its pages are nobody's. */
 static int dtrace_area_do(struct dtrace_area_job *job, struct mm_struct *mm)
 {
 	if (!dtrace_mappings_are_free(mm, &job->patience))
 		return -ETIMEDOUT;
 	if (!dtrace_area_place(mm, job->address))
-		return -ENOSPC;
+		return dtrace_is_mapped(mm, job->address) ? -ENOSPC : -EFAULT;
 	return dtrace_area_open(job->area) ?: dtrace_area_map(job->area, mm, job->address, &job->patience);
 }
 

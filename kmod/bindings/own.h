@@ -153,9 +153,9 @@ struct dtrace_patience {
 	bool alone;
 	/* Until when, and for how long somebody has waited, jiffies. */
 	unsigned long until, waited;
-	/* What is left to wait for jobs besides, jiffies; nothing is, and a job was waited for nevertheless. */
+	/* What is left to wait for jobs besides, jiffies; how many were waited for with nothing left. */
 	long spare;
-	bool spent;
+	unsigned int late;
 	/* Where the last area found no room; 0 for nowhere. */
 	u64 full;
 };

@@ -35,11 +35,12 @@
 #define DTRACE_PATIENCE_LESS (HZ / 20)
 /*
  * How long is waited for jobs besides, jiffies: workers may be long in coming where the machine is busy. It is a tenth of the time, up to so much at a
- * time; who has nothing left waits for a moment, which is enough where nothing is in the way.
+ * time; who has nothing left waits for a moment, which is enough where nothing is in the way, and for so many jobs.
  */
 #define DTRACE_SPARE (HZ / 2)
 #define DTRACE_SPARE_PART 10
 #define DTRACE_SPARE_LEAST 2
+#define DTRACE_SPARE_LATE 8
 /* Between two looks at a lock, µs. */
 #define DTRACE_PATIENCE_STEP 200
 
@@ -158,7 +159,7 @@ bool dtrace_patience_await(struct dtrace_patience *patience, struct completion *
 	took = jiffies - since;
 	/* There may be many that take less than a tick each. */
 	spent = left > 0 ? (long)took - left : max((long)took, 1L);
-	patience->spent = left <= 0 && spent >= patience->spare;
+	patience->late += left <= 0 && spent >= patience->spare;
 	patience->spare -= clamp(spent, 0L, patience->spare);
 	if (!is_done || took > DTRACE_PATIENCE_LESS)
 		patience->waited += took;
@@ -168,7 +169,7 @@ bool dtrace_patience_await(struct dtrace_patience *patience, struct completion *
 /* Whether there is no time for another job. */
 bool dtrace_patience_is_spent(const struct dtrace_patience *patience)
 {
-	return patience->spent && !time_before(jiffies, patience->until);
+	return patience->late >= DTRACE_SPARE_LATE && !time_before(jiffies, patience->until);
 }
 
 /* Locks a memory. */
