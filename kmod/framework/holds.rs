@@ -222,7 +222,9 @@ impl Holds {
     fn close(&self) {
         let mut list = self.list.lock();
         list.closed = true;
-        list.waiting.iter().for_each(|entry| entry.pause.end());
+        let waiting = core::mem::replace(&mut list.waiting, KVVec::new());
+        drop(list);
+        waiting.iter().for_each(|entry| entry.pause.end());
     }
 
     fn begin(&self, pause: &Arc<Pause<Held>>) -> Result {
@@ -433,7 +435,7 @@ impl Holding {
         self.holder.as_mut().ok_or(ENOMEM)
     }
 
-    fn holds(&self) -> Result<&Holds> {
+    fn holds(&self) -> Result<&Arc<Holds>> {
         self.holder
             .as_ref()
             .map_or(Err(ENOENT), |holder| Ok(&holder.holds))
@@ -441,6 +443,9 @@ impl Holding {
 
     /// Ends what was asked for; dropping it lets everybody go.
     pub fn end(&mut self) -> Option<Holder> {
+        if let Some(bell) = &self.bell {
+            bell.ring();
+        }
         self.holder.take()
     }
 
@@ -450,7 +455,7 @@ impl Holding {
             return true;
         };
         table.register_wait(file, &bell.queue);
-        self.holds().is_ok_and(Holds::is_waiting)
+        self.holds().is_ok_and(|holds| holds.is_waiting())
     }
 }
 
@@ -673,9 +678,10 @@ impl Open {
 
     /// Tells who waits.
     pub(super) fn held(&self, arg: u64) -> Answer {
-        let holding = self.holding.lock();
+        // To ask about a process may take long.
+        let holds = self.holding.lock().holds().cloned();
         let next = loop {
-            let Ok(holds) = holding.holds() else {
+            let Ok(holds) = &holds else {
                 break hold::Held::default();
             };
             let next = holds.next();
@@ -690,7 +696,6 @@ impl Open {
                 let _ = holds.resume(next.id);
             }
         };
-        drop(holding);
         if next.id == 0 {
             let tracer = &self.consumer.tracer;
             self.consumer.framework.enter(tracer)?.tidy();
