@@ -55,12 +55,9 @@ struct dtrace_cpu {
 	u64 firing;
 	/* How many of them were for somebody. */
 	u64 fired;
-	/* Firings from this one on stop the CPU once, all together; 0 where each does so for itself. */
+	/* Firings from this one on are one, as the CPU is stopped once for all of them; 0 where each is one. */
 	u64 stop;
-	/*
-	 * What the clauses of users, and of those who see everything, have done while the CPU was stopped, until which firing, and when it was last
-	 * looked at that, ns.
-	 */
+	/* What the clauses of users, and of those who see everything, have done in a firing, and when it was last looked at that, ns. */
 	struct {
 		u64 firing;
 		u64 users;

@@ -172,14 +172,22 @@ fn fire_restricted(guard: &CpuGuard, tracer: &Tracer, ecb: Ecb, seen: &Seen<'_>)
     }
 }
 
-/// Ends the user's consumer that has done most at the machine's probe, if any has done anything there. Where another CPU has just done so, that is
-/// enough: nobody else is ended for it.
+/// Ends the user's consumer that has done most at the machine's probe. Where another CPU has just done so, that is enough: nobody else is
+/// ended for it; nor where most was done at other probes that are at the same breakpoint.
 #[cold]
 fn end_greatest(guard: &CpuGuard, machine: &KernelMachine<'_>) {
     let nodes = machine.probe().enabled().iter(guard);
     let users = nodes.filter(|at| at.tracer.rights.is_some());
-    let worked = users.map(|at| (at.tracer.engine.work(guard.cpu(), machine), at));
-    if let Some((1.., at)) = worked.max_by_key(|(work, _)| *work) {
+    let (mut sum, mut most) = (0_u64, None);
+    for at in users {
+        let work = at.tracer.engine.work(guard.cpu(), machine);
+        sum = sum.saturating_add(work);
+        if most.is_none_or(|(greatest, _)| work >= greatest) {
+            most = Some((work, at));
+        }
+    }
+    let elsewhere = guard.is_stopped() && sum < guard.work_of_users() / 2;
+    if let Some((_, at)) = most.filter(|_| !elsewhere) {
         at.tracer.engine.kill();
     }
 }

@@ -99,9 +99,17 @@ impl<'a> KernelMachine<'a> {
         self.guard.add_work_of_users(PASSED);
     }
 
+    /// What users' clauses may do together. At a breakpoint they are rehearsed first.
+    fn most_of_users(&self) -> u64 {
+        match self.guard.is_stopped() {
+            true => 2 * budget::FIRING_OF_USERS,
+            false => budget::FIRING_OF_USERS,
+        }
+    }
+
     /// Whether users' clauses have done all that they may do together in a firing.
     pub fn users_are_over(&self) -> bool {
-        self.guard.work_of_users() > budget::FIRING_OF_USERS
+        self.guard.work_of_users() > self.most_of_users()
     }
 
     /// The probe.
@@ -184,17 +192,17 @@ impl Machine for KernelMachine<'_> {
         self.guard.firing()
     }
 
-    /// Whoever sees everything is limited by itself. Where such consumers have done too much together, who goes on has as well.
+    /// Whoever sees everything is limited by itself.
     #[inline]
     fn toil(&self, units: u64) -> u64 {
-        let units = match units < TIMED {
+        match units < TIMED {
             true => units,
             false => self.timed(units),
-        };
-        match self.guard.add_work_of_others(units) > budget::FIRING_OF_ALL {
-            true => units.max(budget::FIRING.saturating_add(1)),
-            false => units,
         }
+    }
+
+    fn burden(&self, units: u64) -> bool {
+        self.guard.add_work_of_others(units) > budget::FIRING_OF_ALL
     }
 
     fn walltimestamp(&self) -> u64 {

@@ -69,6 +69,10 @@ impl Machine for Seen<'_> {
         self.machine.firing()
     }
 
+    fn burden(&self, units: u64) -> bool {
+        self.rights.is_none() && self.machine.burden(units)
+    }
+
     fn toil(&self, units: u64) -> u64 {
         match self.rights.is_some() {
             true => self.machine.toil_of_user(units),

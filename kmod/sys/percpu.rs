@@ -60,7 +60,17 @@ impl CpuGuard {
     #[inline]
     pub fn firing(&self) -> u64 {
         // SAFETY: The pointee is ours alone while the guard lives.
-        unsafe { (*self.raw).firing }
+        let (firing, stop) = unsafe { ((*self.raw).firing, (*self.raw).stop) };
+        match stop {
+            0 => firing,
+            first => first,
+        }
+    }
+
+    /// Whether several firings are one, as the CPU is stopped once for them.
+    pub fn is_stopped(&self) -> bool {
+        // SAFETY: As above.
+        unsafe { (*self.raw).stop != 0 }
     }
 
     /// Counts a firing that is for somebody.
@@ -70,11 +80,12 @@ impl CpuGuard {
         unsafe { (*self.raw).fired = (*self.raw).fired.wrapping_add(1) };
     }
 
-    /// What users' clauses have done together since this CPU was stopped, units: in this firing, or in all those of one breakpoint.
+    /// What users' clauses have done together in this firing, units.
     pub fn work_of_users(&self) -> u64 {
-        match self.has_toiled() {
-            // SAFETY: As above.
-            true => unsafe { (*self.raw).toil.users },
+        // SAFETY: As above.
+        let toil = unsafe { &(*self.raw).toil };
+        match toil.firing == self.firing() {
+            true => toil.users,
             false => 0,
         }
     }
@@ -96,7 +107,7 @@ impl CpuGuard {
         *others
     }
 
-    /// How long ago this was last called since this CPU was stopped, if it was; `now` is when it is called. Both in nanoseconds.
+    /// How long ago this was last called in this firing, if it was; `now` is when it is called. Both in nanoseconds.
     pub fn look_at_toil(&self, now: u64) -> u64 {
         self.begin_toil();
         // SAFETY: As above.
@@ -107,21 +118,13 @@ impl CpuGuard {
         }
     }
 
-    /// Whether what is noted of work was done since this CPU was stopped.
-    fn has_toiled(&self) -> bool {
-        // SAFETY: As above.
-        let (firing, stop) = unsafe { ((*self.raw).toil.firing, (*self.raw).stop) };
-        firing == self.firing() || (stop != 0 && firing >= stop)
-    }
-
     fn begin_toil(&self) {
-        let has_toiled = self.has_toiled();
+        let firing = self.firing();
         // SAFETY: As above.
         let toil = unsafe { &mut (*self.raw).toil };
-        if !has_toiled {
-            (toil.users, toil.others, toil.looked) = (0, 0, 0);
+        if toil.firing != firing {
+            (toil.firing, toil.users, toil.others, toil.looked) = (firing, 0, 0, 0);
         }
-        toil.firing = self.firing();
     }
 
     /// What the kernel's own functions take.

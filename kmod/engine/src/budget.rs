@@ -45,11 +45,10 @@ pub const LIGHT: u64 = 1024;
 /// What a consumer's clauses at a probe may take in one firing, units: a tenth of a second, about.
 pub const FIRING: u64 = 16 * UNITS;
 
-/// The same of all consumers together that see everything: each that does some more is ended.
+/// The same of all consumers together that see everything: each that does a portion more is ended.
 pub const FIRING_OF_ALL: u64 = 2 * FIRING;
 
-/// The same of all consumers together of users who may trace their own processes alone: some ten milliseconds. It is for all that fires at one
-/// breakpoint.
+/// The same of all consumers together of users who may trace their own processes alone: some ten milliseconds.
 pub const FIRING_OF_USERS: u64 = 2 * UNITS;
 
 /// What is done before the machine is asked whether that is all, units: an eighth of a millisecond, as it is meant.

@@ -155,6 +155,10 @@ pub trait Machine {
     /// Adds what a clause took, or a part of that, to the work that consumers like this one have done together in the firing, where that is
     /// limited; returns what it counts for.
     fn toil(&self, units: u64) -> u64;
+    /// Adds what a consumer that is limited by itself has done to what all such have done in the firing; whether that is too much.
+    fn burden(&self, _units: u64) -> bool {
+        false
+    }
     /// Whether that is all that they may do in the firing: then the clause that asks is ended.
     fn is_over(&self) -> bool {
         false

@@ -42,7 +42,7 @@ echo "light: $((calls - $(count light) - drops)) are missing, $((drops > 0 && dr
 for kinds in main:entry 'main:entry main:0'; do
 	{
 		printf 'inline string hay = "%030000d"; inline string needle = "%090d1";\n' 0 0
-		for kind in $kinds $kinds; do echo "pid\$target:a.out:$kind { @ = sum(strstr(hay, needle) == NULL); }"; done
+		for kind in $kinds $kinds $kinds; do echo "pid\$target:a.out:$kind { @ = sum(strstr(hay, needle) == NULL); }"; done
 	} >/tmp/heavy.d
 	echo "# $kinds"
 	as 77 dtrace -x strsize=32k -x statusrate=100ms -qs /tmp/heavy.d -c '/tmp/overload 1' 2>&1 | sed '/^$/d; / drops\{0,1\} on CPU /d; s/^calls .*/calls/'

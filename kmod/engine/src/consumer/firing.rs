@@ -8,7 +8,7 @@
 
 use super::run::{CpuState, Run, Work};
 use super::{Activity, Config, Consumer, Ecb, FaultReport};
-use crate::budget::{heavy, FIRING, LIGHT};
+use crate::budget::{heavy, FIRING, LIGHT, PORTION};
 use crate::buf::principal::Principal;
 use crate::dif::env::{At, Env};
 use crate::dif::exec::Stopped;
@@ -301,7 +301,9 @@ impl Consumer {
     /// The same of work that the machine has been told of.
     #[cold]
     fn note_work<M: Machine>(&self, run: &Run, work: &mut Work, m: &M, units: u64) {
-        if work.add(m.firing(), units) > FIRING && !run.destructive {
+        let sum = work.add(m.firing(), units);
+        // Where all have done too much who does next to nothing goes on.
+        if !run.destructive && (sum > FIRING || m.burden(units) && sum > PORTION) {
             self.kill();
         }
     }
