@@ -375,8 +375,15 @@ impl Attachment {
         let mut pending = engine.prepare(enabling.options(), enabling.clauses())?;
         pending.add_walkers(enabling.walkers(), engine)?;
         let wanted = Wanted::new(enabling, &pending)?;
+        // Where it is refused the clauses are freed without the mutex as well: there may be thousands.
+        let mut pending = Some(pending);
+        let commit = || {
+            if let Some(pending) = pending.take() {
+                pending.commit();
+            }
+        };
         let mut state = self.framework.enter(&self.tracer)?;
-        state.enable(&self.tracer, &wanted, pending, note)
+        state.enable(&self.tracer, &wanted, commit, note)
     }
 }
 

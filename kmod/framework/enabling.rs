@@ -212,17 +212,17 @@ impl State {
         }
     }
 
-    /// Enables what `wanted` describes for a consumer, and lets it have the clauses; returns how many ECBs that made. `note`
-    /// gets a word on probes that could not be armed.
+    /// Enables what `wanted` describes for a consumer; returns how many ECBs that made. When nothing can be refused any more, `commit` is called,
+    /// which lets the consumer have the clauses. `note` gets a word on probes that could not be armed.
     pub fn enable(
         &mut self,
         tracer: &Arc<Tracer>,
         wanted: &Wanted,
-        pending: Pending<'_>,
+        commit: impl FnOnce(),
         note: &mut Text,
     ) -> Result<u32, Refusal> {
         let at = self.attach(tracer)?;
-        self.want(at, wanted, || pending.commit(), note)
+        self.want(at, wanted, commit, note)
     }
 
     /// Enables the clauses that a consumer has for one description for another one as well.

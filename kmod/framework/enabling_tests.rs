@@ -198,7 +198,9 @@ impl World {
             .prepare(enabling.options(), enabling.clauses())?;
         let wanted = Wanted::new(enabling, &pending)?;
         let mut note = Text::new();
-        let matched = self.state.enable(tracer, &wanted, pending, &mut note)?;
+        let matched = self
+            .state
+            .enable(tracer, &wanted, || pending.commit(), &mut note)?;
         Ok((matched, words(note)))
     }
 
