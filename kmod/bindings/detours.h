@@ -12,6 +12,7 @@
 typedef void (*dtrace_detour_call)(void *data, uintptr_t ip, uintptr_t caller);
 
 bool dtrace_detour_take(struct pt_regs *regs, uintptr_t ip, uintptr_t caller, dtrace_detour_call call, void *data);
+void dtrace_detours_begin(uintptr_t find_direct);
 void dtrace_detours_wait(void);
 
 #endif

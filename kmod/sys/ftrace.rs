@@ -170,6 +170,11 @@ impl<H: Hooks> Tracer<H> {
             }),
             GFP_KERNEL,
         )?;
+        if H::DEFERS {
+            let find_direct = symbols::find(c"ftrace_find_rec_direct")?;
+            // SAFETY: It is that function's address, or 0. Nobody is sent on a detour yet.
+            unsafe { bindings::dtrace_detours_begin(find_direct.map_or(0, Address::get)) };
+        }
         // SAFETY: Nobody else knows the ops yet.
         let ops = unsafe { &mut *tracer.ops.get() };
         ops.func = Some(on_entry::<H>);

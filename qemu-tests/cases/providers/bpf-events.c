@@ -4,7 +4,7 @@
 /*
  * bpf-events [COMMAND [WORD]...]: BPF programs count this process' calls of vfs_read() in each way that the kernel has for them to be at a
  * function: trampolines at its entry and its return, probes of both, and the tracepoint of every system call. 500 reads, the command,
- * 500 reads more; then what each has counted.
+ * 500 reads more; then what each has counted. BPF_FUNCTION is another function than vfs_read().
  */
 
 #include <err.h>
@@ -26,6 +26,11 @@ enum { ENTRY, RETURN, PROBE_ENTRY, PROBE_RETURN, TRACEPOINT, WAYS };
 static const char *const names[] = { "fentry", "fexit", "kprobe.multi", "kretprobe.multi", "raw tracepoint" };
 
 static int map;
+
+static const char *watched(void)
+{
+	return getenv("BPF_FUNCTION") ?: "vfs_read";
+}
 
 static int bpf(int command, union bpf_attr *attr)
 {
@@ -145,7 +150,7 @@ static void trampoline(int way, int attach, unsigned int id)
 
 static void probe(int way, unsigned int flags)
 {
-	const char *symbol = "vfs_read";
+	const char *symbol = watched();
 	union bpf_attr attr = {
 		.link_create.prog_fd = load(way, BPF_PROG_TYPE_KPROBE, BPF_TRACE_KPROBE_MULTI, 0),
 		.link_create.attach_type = BPF_TRACE_KPROBE_MULTI,
@@ -197,7 +202,7 @@ int main(int argc, char **argv)
 {
 	union bpf_attr attr = { .map_type = BPF_MAP_TYPE_ARRAY, .key_size = 4, .value_size = 8, .max_entries = WAYS };
 	int zero = open("/dev/zero", O_RDONLY), way;
-	unsigned int id = function("vfs_read");
+	unsigned int id = function(watched());
 
 	map = bpf(BPF_MAP_CREATE, &attr);
 	if (zero < 0 || map < 0)

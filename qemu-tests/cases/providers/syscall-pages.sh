@@ -23,5 +23,11 @@ t 'nobody answers' 'syscall::write:entry /pid == $target && arg0 == -1/ { trace(
 t 'the stack of a call that waited is that of one that did not' 'int n, same, depth; uintptr_t from;
 	syscall::access:entry /pid == $target/ { this->name = copyinstr(arg0); same += ++n > 1 && depth == stackdepth && from == caller && depth > 1 && from != 0;
 		depth = stackdepth; from = caller; printf("%s, ", this->name); } END { printf("%d same\n", same); }' twice
+# There ftrace goes on with the BPF program's own trampoline, so nothing is brought.
+echo 'beside a BPF program'
+rm -f /tmp/told
+BPF_FUNCTION=__x64_sys_access bpf-events dtrace -x temporal -x switchrate=1hour -qn 'long n, loaded, failed; syscall::access:entry /pid == $target/ { n++; this->name = copyinstr(arg0); loaded++; }
+	ERROR { failed++; } END { printf("%d calls, %d told\n", n, loaded + failed); }' -o /tmp/told -c 'syscall-pages access' >/dev/null 2>&1
+cat /tmp/told
 t 'beside another tracer' 'syscall::access:entry,fbt::__x64_sys_access:entry /pid == $target/ { @[probeprov] = count(); } syscall::access:entry /pid == $target/ { @s[copyinstr(arg0)] = count(); }
 	fbt::__x64_sys_access:return /pid == $target/ { @r = count(); }' access
