@@ -38,11 +38,13 @@ count() { grep -o '[0-9]*' "/tmp/$1" | tail -n 1; }
 drops=$(sed -n 's/.* \([0-9]*\) drops\{0,1\} on CPU .*/\1/p' /tmp/light.err | paste -sd+ | bc)
 echo "root: $((calls - $(count root))) of $((calls / $(nproc))) on each processor are missing"
 echo "light: $((calls - $(count light) - drops)) are missing, $((drops > 0 && drops <= $(nproc))) were dropped"
-# All that fires at one instruction of a program, of whatever kind, is a firing.
-for kinds in main:entry 'main:entry main:0'; do
+# All that fires at one instruction of a program, of whatever kind, is a firing, and so is its rehearsal: it loads the program's memory.
+for kinds in main:entry 'main:entry main:entry main:0 main:0'; do
 	{
 		printf 'inline string hay = "%030000d"; inline string needle = "%090d1";\n' 0 0
-		for kind in $kinds $kinds $kinds; do echo "pid\$target:a.out:$kind { @ = sum(strstr(hay, needle) == NULL); }"; done
+		for kind in $kinds; do
+			echo "pid\$target:a.out:$kind { this->byte = copyin(uregs[R_RSP], 1); @ = sum(strstr(hay, needle) == NULL); }"
+		done
 	} >/tmp/heavy.d
 	echo "# $kinds"
 	as 77 dtrace -x strsize=32k -x statusrate=100ms -qs /tmp/heavy.d -c '/tmp/overload 1' 2>&1 | sed '/^$/d; / drops\{0,1\} on CPU /d; s/^calls .*/calls/'
