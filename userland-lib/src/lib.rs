@@ -29,6 +29,7 @@ mod manual;
 mod names;
 pub mod object;
 pub mod options;
+mod outside;
 pub mod pid;
 pub mod proc;
 pub mod program;

@@ -15,6 +15,15 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     without(text, misleads)
 }
 
+/// As much of a text as takes no more bytes than `most`.
+pub fn shortened(text: &str, most: usize) -> &str {
+    let mut end = most.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
 /// What a file's probes have for a module, by the file's name.
 pub fn module(name: &str) -> Cow<'_, str> {
     without(name, |c| misleads(c) || separates(c))

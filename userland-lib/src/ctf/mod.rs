@@ -23,6 +23,7 @@ use object::elf::STT_FUNC;
 use object::{Object as _, ObjectSection as _, ReadCache, ReadRef, SymbolFlags};
 use std::cell::OnceCell;
 use std::collections::HashMap;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 /// The section.
@@ -69,14 +70,16 @@ impl Ctf {
 
     /// The same where the distribution's folder is another one.
     fn open_in(folder: &Path, file: &Path, apart: Option<&str>) -> Result<Self, Error> {
-        let cache = ReadCache::new(separate::open(file, FILE_MAX)?);
+        let file = separate::open(file, FILE_MAX)?;
+        let owner = file.metadata()?.uid();
+        let cache = ReadCache::new(file);
         let program = object::File::parse(&cache).map_err(|_| Error::Damaged)?;
         if contents(&program, SECTION).is_some() {
             return Self::read(&program, &program);
         }
         let path = apart.ok_or(Error::None)?;
         let has = |file: &object::File<'_>| contents(file, SECTION).is_some();
-        let found = separate::find(folder, &program, path, FILE_MAX, has);
+        let found = separate::find(folder, &program, (path, owner), FILE_MAX, has);
         let (told, _) = found.ok_or(Error::None)?;
         let told = object::File::parse(&*told).map_err(|_| Error::Damaged)?;
         Self::read(&program, &told)

@@ -6,13 +6,14 @@
 //! That is the program's own, or the one that was made of it when it was stripped. What it tells alike with others may be in one more.
 
 use super::{Budget, Bytes, Error};
-use crate::elf::separate::{self, read, FOLDER};
+use crate::elf::separate::{self, FOLDER};
 use crate::elf::shared;
 use flate2::read::ZlibDecoder;
 use gimli::{Dwarf, Reader as _, RunTimeEndian, Section as _, SectionId};
 use object::{CompressionFormat, Object as _, ObjectSection as _};
 use ruzstd::decoding::StreamingDecoder;
 use std::io::{self, Read as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -59,12 +60,16 @@ pub fn find(file: &Path, path: &str, most: u64) -> Result<Found, Error> {
 
 /// The same where the distribution's folder is another one.
 pub(super) fn find_in(folder: &Path, file: &Path, path: &str, most: u64) -> Result<Found, Error> {
-    let bytes = read(file, most)?;
+    let file = separate::open(file, most)?;
+    let owner = file.metadata()?.uid();
+    let bytes = separate::take(file, most)?;
     let program = object::File::parse(&*bytes).map_err(|_| Error::Damaged)?;
     let has_entries = |file: &object::File<'_>| file.section_by_name(ENTRIES).is_some();
     let (own, by) = match has_entries(&program) {
         true => (bytes, PathBuf::from(path)),
-        false => separate::find(folder, &program, path, most, has_entries).ok_or(Error::None)?,
+        false => {
+            separate::find(folder, &program, (path, owner), most, has_entries).ok_or(Error::None)?
+        }
     };
     let told = object::File::parse(&*own).map_err(|_| Error::Damaged)?;
     let name = shared::named(&told);

@@ -5,6 +5,7 @@
 
 use super::*;
 use std::fs;
+use std::os::unix::fs::{chown, PermissionsExt as _};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -210,7 +211,18 @@ fn a_file_that_is_named_has_the_checksum() {
     let mut bytes = fs::read(&beside).expect("a file");
     fs::create_dir(folder.0.join(".debug")).expect("a folder");
     fs::rename(&beside, folder.0.join(".debug/prog.debug")).expect("moved");
+    let moved = folder.0.join(".debug/prog.debug");
     assert!(find().is_ok(), "in the folder");
+    // The checksum is no secret, and others may run the program by a path where they have put something.
+    let mode = |mode| fs::set_permissions(&moved, fs::Permissions::from_mode(mode)).expect("ours");
+    mode(0o666);
+    assert!(matches!(find(), Err(Error::None)), "anybody's");
+    mode(0o644);
+    if chown(&moved, Some(65534), None).is_ok() {
+        assert!(matches!(find(), Err(Error::None)), "another user's");
+        chown(&program, Some(65534), None).expect("root may");
+        assert!(find().is_ok(), "the user's own");
+    }
     *bytes.last_mut().expect("bytes") ^= 1;
     fs::write(folder.0.join(".debug/prog.debug"), bytes).expect("written");
     assert!(matches!(find(), Err(Error::None)), "another checksum");

@@ -4,23 +4,28 @@
 //! The file that was made of a program's symbols and debugging information when those were stripped from it.
 //!
 //! That is the one that a distribution ships for the program's build-id; or the one that the program names, beside it or in the
-//! distribution's folder. It is certain that they are of this program: they have the build-id, or the checksum.
+//! distribution's folder. They are of this program: they have the build-id, or the checksum. A checksum anybody can make, and the path is what one
+//! process calls the program, which others may run as well: so a file beside it is believed if it is the program's owner's, or root's.
 
-use crate::symbols::{is_stored, path_of, place};
+use crate::outside;
+use crate::symbols::{is_stored, place};
 use object::{Object as _, ReadRef};
 use std::fs::File;
 use std::io::{self, Read as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 /// Where distributions keep such files.
 pub const FOLDER: &str = "/usr/lib/debug";
+/// The bit of a file's mode by which everybody may write to it.
+const WRITABLE: u32 = 0o002;
 
-/// The separate file of `program`, which its process sees at `path`, below the distribution's `folder`, and where it is. It has what `has` looks
-/// for, and not more than `most` bytes.
+/// The separate file of `program`, which is `owner`'s and which its process sees at `path`, below the distribution's `folder`, and where it is. It
+/// has what `has` looks for, and not more than `most` bytes.
 pub fn find<'a, R: ReadRef<'a>>(
     folder: &Path,
     program: &object::File<'a, R>,
-    path: &str,
+    (path, owner): (&str, u32),
     most: u64,
     has: impl Fn(&object::File<'_>) -> bool,
 ) -> Option<(Vec<u8>, PathBuf)> {
@@ -32,7 +37,7 @@ pub fn find<'a, R: ReadRef<'a>>(
     let by_id = id.and_then(|id| of_build_id(folder, id, most).filter(good));
     by_id.or_else(|| {
         let (name, sum) = program.gnu_debuglink().ok().flatten()?;
-        of_link(folder, path, (name, sum), most).filter(good)
+        of_link(folder, (path, owner), (name, sum), most).filter(good)
     })
 }
 
@@ -55,7 +60,7 @@ pub fn hexadecimal(id: &[u8]) -> String {
 /// The file of this name and checksum: beside the program at `path`, in a folder there, or in the distribution's.
 fn of_link(
     folder: &Path,
-    path: &str,
+    (path, owner): (&str, u32),
     (name, sum): (&[u8], u32),
     most: u64,
 ) -> Option<(Vec<u8>, PathBuf)> {
@@ -72,14 +77,26 @@ fn of_link(
     ];
     let good = |bytes: &Vec<u8>| crc32fast::hash(bytes) == sum;
     places.into_iter().find_map(|place| {
-        let bytes = read(&place, most).ok().filter(good)?;
-        Some((bytes, place))
+        let file = open(&place, most).ok()?;
+        let is_theirs = is_of(&file, owner) || place.starts_with(folder);
+        let bytes = is_theirs.then(|| take(file, most).ok()).flatten();
+        Some((bytes.filter(good)?, place))
     })
+}
+
+/// Whether a file is this user's or root's, and not for everybody to write.
+fn is_of(file: &File, owner: u32) -> bool {
+    file.metadata()
+        .is_ok_and(|about| [0, owner].contains(&about.uid()) && about.mode() & WRITABLE == 0)
 }
 
 /// Reads a file that anybody may have put there, of `most` bytes at most.
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    let file = open(path, most)?;
+    take(open(path, most)?, most)
+}
+
+/// Reads a file that was opened so.
+pub fn take(file: File, most: u64) -> io::Result<Vec<u8>> {
     let size = file.metadata()?.len().min(most);
     let mut bytes = Vec::new();
     file.take(size).read_to_end(&mut bytes)?;
@@ -97,5 +114,5 @@ pub fn open(path: &Path, most: u64) -> io::Result<File> {
     if about.len() > most {
         return Err(io::Error::other("the file is too large"));
     }
-    File::open(path_of(&place))
+    outside::reopen(&place)
 }

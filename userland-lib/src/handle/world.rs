@@ -11,6 +11,7 @@ use super::device::{fill, text, Device};
 use super::placed::Placed;
 use crate::ctf::Ctf;
 use crate::dwarf::{self, DebugInfo};
+use crate::outside;
 use crate::pid::{self, Code, Module, Modules, Object, Place, Request};
 use crate::symbols::KernelSymbols;
 use crate::types::btf::{Btf, KernelBtf, Proto, TypeId};
@@ -24,7 +25,6 @@ use dtrace_uapi::ioctl::ProbeDesc;
 use dtrace_uapi::types::{ProbeId, ProviderAttributes};
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
@@ -285,7 +285,9 @@ impl ProcessSource for KernelWorld<'_> {
     }
 
     fn notes(&self, object: &Object) -> io::Result<Rc<[Note]>> {
-        let metadata = fs::metadata(&object.file)?;
+        // What is behind the path may change at any time, so the file that is read is the one that is known by it.
+        let opened = outside::open(&object.file)?;
+        let metadata = opened.metadata()?;
         let file = (
             metadata.dev(),
             metadata.ino(),
@@ -295,7 +297,7 @@ impl ProcessSource for KernelWorld<'_> {
         if let Some(known) = self.notes.borrow().get(&file) {
             return Ok(known.clone());
         }
-        let notes: Rc<[Note]> = usdt::read(&object.file)?.into();
+        let notes: Rc<[Note]> = usdt::read(&opened)?.into();
         let mut known = self.notes.borrow_mut();
         if known.len() >= FILES_MAX {
             known.clear();

@@ -9,6 +9,7 @@
 
 use super::{Code, CodeMapping, Object, MADE, VDSO};
 use crate::names;
+use crate::outside;
 use crate::proc::Target;
 use crate::symbols::{all_mappings_of, mappings_of, path_to_mapped, vdso, Backing, Mapping};
 use dtrace_uapi::limits::MODNAMELEN;
@@ -102,13 +103,5 @@ pub fn code(object: &Object) -> io::Result<Code> {
             None => Err(io::Error::other("nobody tells its functions")),
         };
     }
-    // Whose process it is may have made a file for us to choke on, or something in its place that never ends.
-    let metadata = fs::metadata(&object.file)?;
-    if !metadata.is_file() {
-        return Err(io::Error::other("it is no file"));
-    }
-    if metadata.len() > FILE_MAX {
-        return Err(io::Error::other("the file is too large"));
-    }
-    Code::parse(&fs::read(&object.file)?)
+    Code::parse(&outside::read(&outside::open(&object.file)?, FILE_MAX)?)
 }

@@ -12,6 +12,7 @@
 use super::image::Image;
 use super::maps::{all_mappings_of, Backing, Mapping};
 use super::remains::{Relic, Remains};
+use crate::outside;
 use nix::fcntl::OFlag;
 use nix::sys::memfd::{memfd_create, MFdFlags};
 use nix::sys::statfs::FsType;
@@ -179,7 +180,7 @@ pub fn open_mapped(pid: u32, mapping: &Mapping) -> io::Result<File> {
     if !place.metadata()?.is_file() {
         return Err(io::Error::other("it is no file"));
     }
-    File::open(path_of(&place))
+    outside::reopen(&place)
 }
 
 /// What the path of a mapping means to the process, if that is what is mapped.

@@ -10,23 +10,30 @@ use super::files::path_of;
 use super::inlines::Inlines;
 use crate::dwarf::Inlined;
 use crate::elf::{self, separate, Function};
-use crate::names::printable;
+use crate::names::{printable, shortened};
+use crate::outside;
 use blazesym::symbolize::source::{Elf, Source};
 use blazesym::symbolize::{Input, Symbolized, Symbolizer};
 use object::{Object as _, ReadCache};
 use std::cell::OnceCell;
 use std::fs::File;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::rc::Rc;
 
 /// Bytes of a file that is looked at.
-const FILE_MAX: u64 = 1 << 30;
+pub const FILE_MAX: u64 = 1 << 30;
 /// Bytes of a name, at least as long as any that people write.
 const NAME_MAX: usize = 4096;
 /// Bytes of a separate file.
 const SEPARATE_MAX: u64 = 1 << 28;
 /// Bytes of the longest build-id that is one.
 const BUILD_ID_MAX: usize = 64;
+
+/// A symbol's name as it is kept.
+fn said(name: &str) -> String {
+    printable(shortened(name, NAME_MAX)).into_owned()
+}
 
 /// A file that is open.
 #[derive(Debug)]
@@ -89,11 +96,9 @@ impl Image {
             Symbolized::Sym(symbol) if symbol.size.is_none() && symbol.offset > 0 => {
                 let offset = symbol.offset as u64;
                 let nearer = other().filter(|(_, other)| *other < offset);
-                nearer.or_else(|| Some((printable(&symbol.name).into_owned(), offset)))
+                nearer.or_else(|| Some((said(&symbol.name), offset)))
             }
-            Symbolized::Sym(symbol) => {
-                Some((printable(&symbol.name).into_owned(), symbol.offset as u64))
-            }
+            Symbolized::Sym(symbol) => Some((said(&symbol.name), symbol.offset as u64)),
             Symbolized::Unknown(_) => other(),
         }
     }
@@ -112,7 +117,7 @@ impl Image {
     }
 
     fn is_small(&self) -> bool {
-        (self.file.metadata()).is_ok_and(|about| about.len() <= FILE_MAX)
+        outside::check(&self.file, FILE_MAX).is_ok()
     }
 
     /// Where in the file's memory a place is, of code if it is one of the file.
@@ -168,7 +173,11 @@ impl Image {
     fn separate<'a>(&self, program: &object::File<'a, &'a ReadCache<&'a File>>) -> Vec<Function> {
         let has_symbols = |file: &object::File<'_>| file.symbols().next().is_some();
         let folder = Path::new(separate::FOLDER);
-        let found = separate::find(folder, program, &self.path, SEPARATE_MAX, has_symbols);
+        let Ok(about) = self.file.metadata() else {
+            return Vec::new();
+        };
+        let place = (self.path.as_str(), about.uid());
+        let found = separate::find(folder, program, place, SEPARATE_MAX, has_symbols);
         let Some((bytes, _)) = found else {
             return Vec::new();
         };

@@ -8,8 +8,10 @@
 //! the part that becomes read-only after relocation is a mapping of its own, and two segments may share a page of the file. So an
 //! address of data is looked up as an address of the file, not as an offset in it.
 
+use super::image::FILE_MAX;
 use super::maps::Mapping;
 use crate::elf::is_code;
+use crate::outside;
 use object::{Object as _, ObjectSegment as _, ReadCache};
 use std::fs::File;
 use std::ops::Range;
@@ -31,6 +33,7 @@ pub struct Segments {
 impl Segments {
     /// The memory of `file`, of which `code` is mapped.
     pub fn of(file: &File, code: &Mapping) -> Option<Self> {
+        outside::check(file, FILE_MAX).ok()?;
         let cache = ReadCache::new(file);
         let elf = object::File::parse(&cache).ok()?;
         let mut moved = None;

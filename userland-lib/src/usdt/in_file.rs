@@ -15,14 +15,11 @@ use crate::arch::x86_64::{below_return, is_ours, replaced};
 use crate::object::SECTION;
 use dtrace_uapi::process::ANSWER;
 use object::elf::{self, Machine};
-use object::read::{ReadCache, ReadRef};
+use object::read::ReadRef;
 use object::{
     Object as _, ObjectSection as _, ObjectSegment as _, ObjectSymbol as _, ObjectSymbolTable as _,
     RelocationFlags, RelocationTarget,
 };
-use std::fs::File;
-use std::io;
-use std::path::Path;
 
 /// Most bytes of it.
 const SIZE_MAX: u64 = 16 << 20;
@@ -30,11 +27,6 @@ const SIZE_MAX: u64 = 16 << 20;
 const CLASS: u64 = 4;
 const CLASS_32: u8 = 1;
 const MACHINE: u64 = 18;
-
-/// The sites that a file names so.
-pub fn read(path: &Path) -> io::Result<Vec<Note>> {
-    Ok(parse(&ReadCache::new(File::open(path)?)))
-}
 
 /// Those that a file names whose contents these are; none of one that is no program.
 pub fn parse<'d, R: ReadRef<'d>>(data: R) -> Vec<Note> {

@@ -20,6 +20,7 @@ use super::define::{said, Definition, Provider, PROVIDER_MAX};
 use super::in_file;
 use super::prov;
 use crate::arch::x86_64::{arguments, Operand};
+use crate::outside;
 use crate::pid::{Code, FILE_MAX};
 use dtrace_uapi::limits::NAMELEN;
 use dtrace_uapi::types::ProviderAttributes;
@@ -27,9 +28,8 @@ use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 use object::read::{ReadCache, ReadRef};
 use object::{elf, Endianness, Object as _, ObjectSection as _};
 use std::collections::{HashMap, HashSet};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
-use std::path::Path;
 
 /// Most notes of a file that are read.
 const NOTES_MAX: usize = 100_000;
@@ -72,19 +72,16 @@ pub struct Note {
     pub attributes: Option<ProviderAttributes>,
 }
 
-/// The notes of a file; none of one that is no program.
-pub fn read(path: &Path) -> io::Result<Vec<Note>> {
-    let file = File::open(path)?;
-    let metadata = file.metadata()?;
-    // Whose process it is may have put something there that never ends.
-    if !metadata.is_file() {
-        return Err(io::Error::other("it is no file"));
-    }
+/// The notes of a file; none of one that is no program. Of a very large one only those that take no table of its symbols.
+pub fn read(file: &File) -> io::Result<Vec<Note>> {
     let mut notes = parse(&ReadCache::new(file));
-    if !notes.is_empty() && metadata.len() <= FILE_MAX {
-        name_functions(&mut notes, &fs::read(path)?);
+    if outside::check(file, FILE_MAX).is_err() {
+        return Ok(notes);
     }
-    notes.extend(in_file::read(path)?);
+    if !notes.is_empty() {
+        name_functions(&mut notes, &outside::read(file, FILE_MAX)?);
+    }
+    notes.extend(in_file::parse(&ReadCache::new(file)));
     Ok(notes)
 }
 

@@ -9,11 +9,11 @@
 use super::in_file::look;
 use super::notes::is_plain;
 use super::{add, dof, fits, is_open, named, Note, Point};
+use crate::outside;
 use crate::pid::Object;
 use crate::world::{ProbePattern, ProcessSource};
 use dtrace_uapi::limits::MODNAMELEN;
 use object::read::ReadCache;
-use std::fs::File;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -103,8 +103,7 @@ impl Registration {
 
 /// Looks at the instructions of sites, if the file can be read.
 fn look_at(notes: &mut Vec<Note>, path: &Path) {
-    let is_file = |file: &File| file.metadata().is_ok_and(|metadata| metadata.is_file());
-    if let Some(file) = File::open(path).ok().filter(is_file) {
+    if let Ok(file) = outside::open(path) {
         look(notes, &ReadCache::new(file));
     }
 }
