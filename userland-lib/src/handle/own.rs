@@ -124,8 +124,10 @@ impl Own {
         let mut has_probes = false;
         for object in &objects {
             match self.is_of_use(world, object) {
-                Ok(true) => has_probes = true,
-                Ok(false) => know(world, pid, object),
+                Ok(Some(true)) => has_probes = true,
+                Ok(Some(false)) => know(world, pid, object),
+                // There may be another one by now.
+                Ok(None) => {}
                 // Whoever maps it next waits as this one did.
                 Err(error) => failed.extend(self.missing(pid, &error)),
             }
@@ -186,12 +188,13 @@ impl Own {
         }
     }
 
-    /// Whether an object has probes of a provider that is described, of whichever process; why that cannot be told now.
-    fn is_of_use(&self, world: &KernelWorld<'_>, object: &Object) -> io::Result<bool> {
+    /// Whether an object has probes of a provider that is described, of whichever process; `None`: it is none that can be read. An error: that
+    /// cannot be told now.
+    fn is_of_use(&self, world: &KernelWorld<'_>, object: &Object) -> io::Result<Option<bool>> {
         match world.notes(object) {
-            Ok(notes) => Ok(self.names_any(&notes)),
+            Ok(notes) => Ok(Some(self.names_any(&notes))),
             Err(error) if is_passing(&error) => Err(error),
-            Err(_) => Ok(false),
+            Err(_) => Ok(None),
         }
     }
 
