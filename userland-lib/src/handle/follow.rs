@@ -25,6 +25,8 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
+/// For how long processes are served at a time.
+const MOMENT: Duration = Duration::from_millis(100);
 /// Children that have ended are looked for when there are so many descriptions more.
 const SWEEP: usize = 64;
 /// An ended child is remembered for so long: its own child may run for the first time after it has ended, and is traced as it was.
@@ -146,17 +148,21 @@ impl Follow {
         }
     }
 
+    /// Serves processes until none waits, or for a moment: others can have some wait all the time, and there is more to do.
     fn drain(&mut self, world: &KernelWorld<'_>, names: &Names) -> io::Result<()> {
+        let begin = Instant::now();
         loop {
             let held = world.device().held()?;
-            if held.id == 0 {
+            if held.id != 0 {
+                self.serve(world, names, &held);
+            }
+            if held.id == 0 || begin.elapsed() >= MOMENT {
                 self.tell_late(held.late);
                 if self.described.len() >= self.sweep_at {
                     self.sweep(world);
                 }
                 return Ok(());
             }
-            self.serve(world, names, &held);
         }
     }
 
