@@ -138,6 +138,8 @@ impl Target {
         if is_ours {
             match waitpid(number, None)? {
                 WaitStatus::PtraceEvent(..) | WaitStatus::Stopped(..) => {}
+                // Somebody has killed it.
+                WaitStatus::Exited(..) | WaitStatus::Signaled(..) => return Err(Errno::SRCH.into()),
                 other => return Err(io::Error::other(format!("it did not stop: {other:?}"))),
             }
             target.stopped = true;

@@ -9,6 +9,7 @@
 //! The programs of DTrace 2.0.7 have the same note (measured; its test programs).
 
 use super::define::{Definition, Form, Parameter, Provider};
+use dtrace_uapi::limits::ARGTYPELEN;
 use dtrace_uapi::types::{Attribute, ProviderAttributes};
 
 /// The section.
@@ -155,6 +156,13 @@ impl<'d> Reader<'d> {
         String::from_utf8(rest[..len].to_vec()).ok()
     }
 
+    /// The name of a type: it is shown before D is asked what it is.
+    fn ty(&mut self) -> Option<String> {
+        let is_plain = |c: char| c.is_ascii_graphic() || c == ' ';
+        self.text()
+            .filter(|ty| ty.len() < ARGTYPELEN && ty.chars().all(is_plain))
+    }
+
     /// The last probe's padding may be missing.
     fn align(&mut self) -> Option<()> {
         self.at = self.at.checked_next_multiple_of(4)?;
@@ -166,14 +174,14 @@ impl<'d> Reader<'d> {
         let mut parameters = Vec::new();
         for _ in 0..self.byte()? {
             parameters.push(Parameter {
-                ty: self.text()?,
+                ty: self.ty()?,
                 // It has been passed.
                 form: Form::None,
             });
         }
         let mut arguments = Vec::new();
         for _ in 0..self.byte()? {
-            let ty = self.text()?;
+            let ty = self.ty()?;
             let index = self.byte()?;
             if usize::from(index) >= parameters.len() {
                 return None;
