@@ -27,7 +27,8 @@ begin heavy "${member[@]}" -x strsize=32k -s /tmp/heavy.d && first=$tracer
 begin light "${member[@]}" -n "$light" && second=$tracer
 begin root dtrace -qn "$light" && third=$tracer
 calls=$(as 77 /tmp/overload 1000 | grep -o "[0-9]*")
-timeout 60 sh -c 'until [ -s /tmp/heavy.err ]; do sleep 0.1; done'
+# Drops are told before that.
+timeout 60 sh -c 'until grep -qs unresponsiveness /tmp/heavy.err; do sleep 0.1; done'
 # The first has ended by itself.
 kill $second $third
 kill $first 2>/dev/null
