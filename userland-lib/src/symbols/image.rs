@@ -3,10 +3,11 @@
 
 //! A file that processes have mapped, and the names in it.
 //!
-//! blazesym reads the symbol tables. What they do not name is looked for where else a file may tell of its functions (see `elf`), once
+//! blazesym reads the symbol tables, from a mapping: who shortens the file then ends us (SIGBUS). So it gets a copy of what others than root can write,
+//! and nothing where that is too large. What they do not name is looked for where else a file may tell of its functions (see `elf`), once
 //! a file, when the first such address is asked for. A function that has only bounds is called by its address in the file.
 
-use super::files::path_of;
+use super::files::{is_stored, path_of};
 use super::inlines::Inlines;
 use crate::dwarf::Inlined;
 use crate::elf::{self, separate, Function};
@@ -14,10 +15,12 @@ use crate::names::{printable, shortened};
 use crate::outside;
 use blazesym::symbolize::source::{Elf, Source};
 use blazesym::symbolize::{Input, Symbolized, Symbolizer};
+use nix::sys::memfd::{memfd_create, MFdFlags};
 use object::{Object as _, ReadCache};
 use std::cell::OnceCell;
 use std::fs::File;
-use std::os::unix::fs::MetadataExt as _;
+use std::io;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::Path;
 use std::rc::Rc;
 
@@ -27,8 +30,20 @@ pub const FILE_MAX: u64 = 1 << 30;
 const NAME_MAX: usize = 4096;
 /// Bytes of a separate file.
 const SEPARATE_MAX: u64 = 1 << 28;
+/// Bytes of a file that is copied for blazesym.
+const COPY_MAX: u64 = 1 << 28;
+/// The bits of a file's mode by which others than its owner may write to it.
+const WRITABLE: u32 = 0o022;
 /// Bytes of the longest build-id that is one.
 const BUILD_ID_MAX: usize = 64;
+
+/// A file in memory, which nobody else has.
+fn copy(file: &File) -> io::Result<File> {
+    let bytes = outside::read(file, COPY_MAX)?;
+    let copy = File::from(memfd_create(c"image", MFdFlags::MFD_CLOEXEC)?);
+    copy.write_all_at(&bytes, 0)?;
+    Ok(copy)
+}
 
 /// A symbol's name as it is kept.
 fn said(name: &str) -> String {
@@ -46,6 +61,7 @@ pub struct Image {
     texts: OnceCell<Vec<elf::Text>>,
     inlines: Inlines,
     build_id: OnceCell<Option<Rc<str>>>,
+    copy: OnceCell<Option<File>>,
 }
 
 impl Image {
@@ -58,6 +74,7 @@ impl Image {
             texts: OnceCell::new(),
             inlines: Inlines::default(),
             build_id: OnceCell::new(),
+            copy: OnceCell::new(),
         }
     }
 
@@ -81,11 +98,14 @@ impl Image {
 
     /// The function or the variable at a place of the file, and the distance from where that begins.
     pub fn name(&self, symbolizer: &Symbolizer, place: Input<u64>) -> Option<(String, u64)> {
-        let mut elf = Elf::new(path_of(&self.file));
+        let other = || self.other_name(self.address(place)?);
+        let Some(steady) = self.steady() else {
+            return other();
+        };
+        let mut elf = Elf::new(path_of(steady));
         // The ELF symbol tables name functions; reading DWARF for the same names would cost seconds.
         elf.debug_syms = false;
         let found = symbolizer.symbolize_single(&Source::Elf(elf), place);
-        let other = || self.other_name(self.address(place)?);
         let Ok(found) = found else {
             return other();
         };
@@ -114,6 +134,17 @@ impl Image {
     /// Bytes of memory that what is known of these takes, about.
     pub fn inlines_kept(&self) -> u64 {
         self.inlines.kept()
+    }
+
+    /// The file, or a copy of it, if nobody but root can change it.
+    fn steady(&self) -> Option<&File> {
+        let about = self.file.metadata().ok()?;
+        let is_roots = about.uid() == 0 && about.mode() & WRITABLE == 0 && is_stored(&self.file);
+        let copy = || copy(&self.file).ok();
+        match is_roots {
+            true => Some(&self.file),
+            false => self.copy.get_or_init(copy).as_ref(),
+        }
     }
 
     fn is_small(&self) -> bool {
@@ -159,6 +190,9 @@ impl Image {
             return Vec::new();
         };
         let mut functions = self.separate(&file);
+        if self.steady().is_none() {
+            functions.extend(elf::functions(file.symbols(), NAME_MAX));
+        }
         // blazesym names nothing at all in a file that has packed names.
         functions.extend(elf::functions(file.dynamic_symbols(), NAME_MAX));
         functions.extend(elf::packed::functions(&file, NAME_MAX));
@@ -261,6 +295,40 @@ mod tests {
              cp whole2 whole && objdump -t whole2 | grep -q bare_start";
         let (named, hidden) = names("sizes", source);
         assert_eq!(named[1], Some((format!("{hidden:#x}"), 1)));
+    }
+
+    /// Whoever can write to a file may shorten it when it is mapped.
+    #[test]
+    fn a_file_that_is_shortened_has_the_names_that_it_had() {
+        let folder = std::env::temp_dir().join(format!("symbols-short-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("lib");
+        let mut source = String::new();
+        // More than a page of symbols.
+        for n in 0..2000 {
+            source += &format!("int function_{n}(void) {{ return {n}; }}\n");
+        }
+        fs::write(folder.join("lib.c"), source).unwrap();
+        let build = "gcc -shared -fPIC -o lib lib.c && chmod 666 lib";
+        let mut shell = Command::new("sh");
+        let done = shell.args(["-ec", build]).current_dir(&folder).status();
+        assert!(done.expect("a shell").success());
+        let image = Image::new(File::open(&path).unwrap(), path.to_str().unwrap());
+        let bytes = fs::read(&path).unwrap();
+        let program = object::File::parse(&*bytes).unwrap();
+        let symbolizer = Symbolizer::builder().enable_demangling(false).build();
+        let mut all: Vec<_> = program.symbols().collect();
+        all.retain(|s| s.name().is_ok_and(|name| name.starts_with("function_")));
+        assert_eq!(all.len(), 2000);
+        for (n, symbol) in all.iter().enumerate() {
+            let name = image.name(&symbolizer, Input::VirtOffset(symbol.address()));
+            assert_eq!(name, Some((symbol.name().unwrap().to_owned(), 0)));
+            if n == 0 {
+                let file = File::options().write(true).open(&path).unwrap();
+                file.set_len(4096).unwrap();
+            }
+        }
+        fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]
