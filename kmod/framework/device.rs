@@ -8,7 +8,7 @@
 
 use super::anon::{Anonymous, Unclaimed};
 use super::deadman::Deadman;
-use super::holds::Holding;
+use super::holder::Holding;
 use super::machine::FEATURES;
 use super::newcomers::Waiting;
 use super::quota;

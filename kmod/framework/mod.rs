@@ -24,6 +24,7 @@ mod ends;
 mod files;
 mod fire;
 pub mod helper;
+mod holder;
 mod holds;
 mod ids;
 #[cfg(CONFIG_KUNIT = "y")]

@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! What a consumer asks for of processes that are to wait ([`holds`](super::holds)), as long as its file is open.
+//!
+//! A process may be long about being asked, so what has to be found out of it is found out before anything is locked ([`Wish`]). Whoever closes
+//! the file last ends what was asked for, and waits for no user's turn.
+
+use super::calls::Answer;
+use super::device::Open;
+use super::holds::{Bell, Ear, Holds, Told};
+use super::posts::Post;
+use super::process::instruction_at;
+use super::quota::{Charge, Payer};
+use super::text::{refuse, Refusal};
+use super::tracer::Tracer;
+use super::user;
+use super::Framework;
+use crate::sys::audience::Listener;
+use crate::sys::mappings::{FileId, Mappings};
+use crate::sys::process::{Process, Reader};
+use crate::sys::turn::Turn;
+use core::ffi::CStr;
+use dtrace_uapi::hold::{self, Known, HOLDS_MAX, NAMES_MAX, NAME_SIZE, WAIT_MS};
+use kernel::alloc::KVVec;
+use kernel::fs::File;
+use kernel::prelude::*;
+use kernel::sync::poll::PollTable;
+use kernel::sync::Arc;
+
+/// An instruction at which a process waits.
+struct Watch {
+    address: u64,
+    process: Process,
+    is_over: bool,
+    _charge: Charge,
+}
+
+/// What a consumer has asked for. Dropping it lets everybody go.
+pub struct Holder {
+    pub(super) holds: Arc<Holds>,
+    watches: KVVec<Watch>,
+    telling: Option<Listener<Told>>,
+    mappings: Option<Listener<Mappings<Ear>>>,
+    framework: Arc<Framework>,
+    payer: Payer,
+}
+
+/// What a file has of processes that wait: what was asked for, until the tracing ends, and where its user hears of them, which is made once.
+pub struct Holding {
+    holder: Option<Holder>,
+    bell: Option<Arc<Bell>>,
+}
+
+impl Holding {
+    /// Nothing is asked for.
+    pub const fn new() -> Self {
+        Self {
+            holder: None,
+            bell: None,
+        }
+    }
+
+    fn bell(&mut self) -> Result<&Arc<Bell>> {
+        if self.bell.is_none() {
+            self.bell = Some(Bell::new()?);
+        }
+        self.bell.as_ref().ok_or(ENOMEM)
+    }
+
+    fn holder(&mut self, tracer: &Tracer, framework: &Arc<Framework>) -> Result<&mut Holder> {
+        let bell = self.bell()?.clone();
+        if self.holder.is_none() {
+            self.holder = Some(Holder::new(tracer, framework.clone(), bell)?);
+        }
+        self.holder.as_mut().ok_or(ENOMEM)
+    }
+
+    fn holds(&self) -> Result<&Arc<Holds>> {
+        self.holder
+            .as_ref()
+            .map_or(Err(ENOENT), |holder| Ok(&holder.holds))
+    }
+
+    /// Ends what was asked for; dropping it lets everybody go.
+    pub fn end(&mut self) -> Option<Holder> {
+        if let Some(bell) = &self.bell {
+            bell.ring();
+        }
+        self.holder.take()
+    }
+
+    /// Has who polls the file wait; whether somebody waits whom the consumer has not been told of. Without memory to wait by, he does not wait.
+    pub fn poll(&mut self, file: &File, table: PollTable<'_>) -> bool {
+        let Ok(bell) = self.bell() else {
+            return true;
+        };
+        table.register_wait(file, &bell.queue);
+        self.holds().is_ok_and(|holds| holds.is_waiting())
+    }
+}
+
+impl Holder {
+    fn new(tracer: &Tracer, framework: Arc<Framework>, bell: Arc<Bell>) -> Result<Self> {
+        Ok(Self {
+            holds: Holds::new(tracer.rights.clone(), bell)?,
+            watches: KVVec::new(),
+            telling: None,
+            mappings: None,
+            framework,
+            payer: tracer.payer.clone(),
+        })
+    }
+
+    fn ear(&self) -> Ear {
+        Ear(self.holds.clone())
+    }
+
+    fn sees_all(&self) -> bool {
+        self.holds.rights.is_none()
+    }
+
+    fn watch(&mut self, process: Process, post: Post) -> Result<(), Refusal> {
+        let address = post.address;
+        let is_same = |watch: &Watch| watch.address == address && watch.process.is(&process);
+        if self.watches.iter().any(is_same) {
+            return Ok(());
+        }
+        self.forget();
+        if self.watches.len() >= HOLDS_MAX {
+            return Err(refuse(ENOSPC));
+        }
+        let charge = self.payer.charge(1)?;
+        self.watches.reserve(1, GFP_KERNEL)?;
+        self.framework.state.lock().listen(post, self.ear())?;
+        let watch = Watch {
+            address,
+            process,
+            is_over: false,
+            _charge: charge,
+        };
+        // There is room.
+        let _ = self.watches.push_within_capacity(watch);
+        Ok(())
+    }
+
+    /// Tells of processes that begin, from now on.
+    fn tell(&mut self) -> Result {
+        if self.telling.is_none() {
+            let births = &self.framework.lookout.births;
+            self.telling = Some(births.join(self.ear(), self.sees_all())?);
+        }
+        Ok(())
+    }
+
+    fn follow(&mut self, process: Process) -> Result<(), Refusal> {
+        self.tell()?;
+        let mut asked = self.holds.asked.lock();
+        let parents = &mut asked.parents;
+        parents.retain(|parent| !parent.is_over());
+        if parents.iter().any(|parent| parent.is(&process)) {
+            return Ok(());
+        }
+        if parents.len() >= HOLDS_MAX {
+            return Err(refuse(ENOSPC));
+        }
+        parents.push(process, GFP_ATOMIC)?;
+        Ok(())
+    }
+
+    fn expect(&mut self, name: [u8; NAME_SIZE]) -> Result<(), Refusal> {
+        if name.first() == Some(&0) || CStr::from_bytes_until_nul(&name).is_err() {
+            return Err(refuse(EINVAL));
+        }
+        let mut asked = self.holds.asked.lock();
+        if !asked.names.contains(&name) {
+            if asked.names.len() >= NAMES_MAX {
+                return Err(Refusal::new(
+                    ENOSPC,
+                    "too many names of processes to wait for",
+                ));
+            }
+            asked.names.push(name, GFP_ATOMIC)?;
+        }
+        drop(asked);
+        self.tell()?;
+        Ok(())
+    }
+
+    fn look_out(&mut self, process: Option<Process>, wait: u32) -> Result<(), Refusal> {
+        if wait > WAIT_MS {
+            return Err(refuse(EINVAL));
+        }
+        self.holds.files.ask(process, wait)?;
+        self.framework.desk.listen(&self.holds)?;
+        if self.mappings.is_none() {
+            let mappings = &self.framework.lookout.mappings;
+            self.mappings = Some(mappings.join(self.ear(), self.sees_all())?);
+        }
+        Ok(())
+    }
+
+    /// Takes away what was asked for of processes that are over.
+    fn forget(&mut self) {
+        for watch in &mut self.watches {
+            watch.is_over = watch.process.is_over();
+        }
+        self.ignore(|watch| watch.is_over);
+        self.watches.retain(|watch| !watch.is_over);
+    }
+
+    /// Removes the breakpoints of some, all of them with one wait.
+    fn ignore(&self, which: impl Fn(&Watch) -> bool) {
+        let which = self.watches.iter().filter(|watch| which(watch));
+        let mut posts = which
+            .map(|watch| (&watch.process, watch.address))
+            .peekable();
+        if posts.peek().is_some() {
+            let state = self.framework.state.lock();
+            state.ignore(&mut posts, &self.ear());
+        }
+    }
+}
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        self.holds.close();
+        self.framework.desk.ignore(&self.holds);
+        self.ignore(|_| true);
+        self.telling = None;
+        self.mappings = None;
+        // Who was called meanwhile does not wait.
+        self.holds.asked.lock().parents.clear();
+    }
+}
+
+/// What a call asks for, and what had to be found out for that.
+enum Wish {
+    /// A process waits at an instruction.
+    Instruction(Process, Post),
+    /// Children of a process wait.
+    Fork(Process),
+    /// Who begins to execute what is called so.
+    Exec([u8; NAME_SIZE]),
+    /// A process that maps files, or everybody, for so many ms.
+    Map(Option<Process>, u32),
+}
+
+impl Open {
+    /// Finds out what a call asks for. It may wait for the process.
+    fn wish(&self, request: &hold::Hold) -> Result<Wish, Refusal> {
+        Ok(match request.kind {
+            hold::INSTRUCTION => {
+                let process = self.process(request.pid)?;
+                let post = self.post(&process, request)?;
+                Wish::Instruction(process, post)
+            }
+            hold::FORK => Wish::Fork(self.process(request.pid)?),
+            hold::EXEC => Wish::Exec(request.name),
+            hold::MAP => {
+                let process = match request.pid {
+                    0 => None,
+                    pid => Some(self.process(pid)?),
+                };
+                Wish::Map(process, request.wait)
+            }
+            _ => return Err(refuse(EINVAL)),
+        })
+    }
+
+    /// The place at which a process is to wait. It may outlive what the consumer asks for.
+    fn post(&self, process: &Process, request: &hold::Hold) -> Result<Post, Refusal> {
+        let tracer = &self.consumer.tracer;
+        let other = Process::find(request.pid)?;
+        if !process.is(&other) {
+            return Err(refuse(ESRCH));
+        }
+        let sees_all = tracer.rights.is_none();
+        let (text, instruction) =
+            instruction_at(&mut Reader::new(process), request.address, sees_all)?;
+        Ok(Post {
+            process: other,
+            address: request.address,
+            text,
+            instruction,
+            is_users: !sees_all,
+            payer: tracer.payer.clone(),
+        })
+    }
+
+    /// The process of a number, which the consumer may trace.
+    pub(super) fn process(&self, pid: i32) -> Result<Process, Refusal> {
+        let process = Process::find(pid)?;
+        self.consumer.tracer.must_trace(&process)?;
+        Ok(process)
+    }
+
+    /// Has processes wait.
+    #[inline(never)]
+    pub(super) fn hold(&self, arg: u64) -> Answer {
+        let request: hold::Hold = user::get(arg)?;
+        let tracer = &self.consumer.tracer;
+        self.consumer.framework.enter(tracer)?.may_make(tracer)?;
+        // Every fork passes by those who may be asked for: a user has few.
+        self.consumer.watch()?;
+        // Nobody waits for a process with his user's turn or with the holder locked, nor for his turn with the holder locked.
+        let wish = self.wish(&request)?;
+        let _turn = tracer.payer.turn().map(Turn::take).transpose()?;
+        let mut holding = self.holding.lock();
+        let holder = holding.holder(tracer, &self.consumer.framework)?;
+        match wish {
+            Wish::Instruction(process, post) => holder.watch(process, post)?,
+            Wish::Fork(process) => holder.follow(process)?,
+            Wish::Exec(name) => holder.expect(name)?,
+            Wish::Map(process, wait) => holder.look_out(process, wait)?,
+        }
+        Ok(0)
+    }
+
+    /// Tells who waits.
+    pub(super) fn held(&self, arg: u64) -> Answer {
+        // To ask about a process may take long.
+        let holds = self.holding.lock().holds().cloned();
+        let next = loop {
+            let Ok(holds) = &holds else {
+                break hold::Held::default();
+            };
+            let next = holds.next();
+            if next.id == 0
+                || self.consumer.tracer.rights.is_none()
+                || self.process(next.pid).is_ok()
+            {
+                break next;
+            }
+            // It seemed to be one to wait, and is not. It may have gone on by itself.
+            if next.id != hold::TOLD {
+                let _ = holds.resume(next.id);
+            }
+        };
+        if next.id == 0 {
+            let tracer = &self.consumer.tracer;
+            self.consumer.framework.enter(tracer)?.tidy();
+        }
+        user::put(arg, &next)?;
+        Ok(0)
+    }
+
+    /// Lets one go.
+    pub(super) fn resume(&self, arg: u64) -> Answer {
+        let id: u64 = user::get(arg)?;
+        self.holding.lock().holds()?.resume(id)?;
+        Ok(0)
+    }
+
+    /// Learns of a file that has nothing for the consumer.
+    pub(super) fn known(&self, arg: u64) -> Answer {
+        let known: Known = user::get(arg)?;
+        let text = self.process(known.pid)?.text(known.address)?;
+        let file = FileId::of(&text).ok_or(EINVAL)?;
+        self.holding.lock().holds()?.files.know(file)?;
+        Ok(0)
+    }
+
+    /// Removes probes of what a process has not any more.
+    pub(super) fn review(&self, arg: u64) -> Answer {
+        let pid: i32 = user::get(arg)?;
+        let process = self.process(pid)?;
+        let tracer = &self.consumer.tracer;
+        let mut state = self.consumer.framework.enter(tracer)?;
+        state.may_make(tracer)?;
+        state.review(pid, &process)?;
+        Ok(0)
+    }
+}
