@@ -72,22 +72,23 @@ static bool dtrace_gap_is_quiet(const struct mm_struct *mm, u64 start, u64 end, 
 	return !(above->vm_flags & VM_GROWSDOWN) && !(heap >= start && heap < end);
 }
 
-/* Where an area for an address may be; 0 for nowhere. It touches nothing. */
-static u64 dtrace_area_place(struct mm_struct *mm, u64 address)
+/* Where an area for an address may be. It touches nothing. Errors, as numbers: ENOSPC for nowhere, EFAULT where nothing is mapped at the address. */
+static unsigned long dtrace_area_place(struct mm_struct *mm, u64 address)
 {
 	u64 lowest = address > DTRACE_AREA_REACH + DTRACE_AREA_LOWEST ? address - DTRACE_AREA_REACH : DTRACE_AREA_LOWEST;
 	const u64 needed = DTRACE_AREA_SIZE + 2 * PAGE_SIZE;
 	struct vm_area_struct *above, *below;
 	VMA_ITERATOR(vmi, mm, address);
-	u64 place = 0;
+	unsigned long place;
 
 	if (mmap_read_lock_killable(mm))
-		return 0;
+		return -EINTR;
 	above = vma_lookup(mm, address);
 	/* The iterator begins at the mapping itself. */
 	if (above && vma_next(&vmi) != above)
 		above = NULL;
-	while (above && above->vm_start > lowest && !place) {
+	place = above ? -ENOSPC : -EFAULT;
+	while (above && above->vm_start > lowest && IS_ERR_VALUE(place)) {
 		u64 start, end = above->vm_start;
 
 		below = vma_prev(&vmi);
@@ -100,18 +101,45 @@ static u64 dtrace_area_place(struct mm_struct *mm, u64 address)
 	return place;
 }
 
-/* Maps it. In a worker that has the memory as its own. */
+/*
+ * Makes the file, with some pages. They stay where they are: a slot is written with locks that everybody needs, when nobody waits for a group of
+ * processes that is full.
+ */
+static int dtrace_area_open(struct dtrace_area *area)
+{
+	unsigned int n;
+	struct file *file = shmem_file_setup("dtrace-slots", DTRACE_AREA_SIZE, mk_vma_flags(VMA_NORESERVE_BIT));
+
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	mapping_set_unevictable(file->f_mapping);
+	for (n = 0; n < DTRACE_AREA_READY; n++) {
+		struct page *page = shmem_read_mapping_page(file->f_mapping, n);
+
+		if (!IS_ERR(page))
+			put_page(page);
+	}
+	area->file = file;
+	return 0;
+}
+
+/* Makes and maps it, if there is a place for it: its pages are nobody's. In a worker that has the memory as its own. */
 static int dtrace_area_map(struct dtrace_area *area, struct mm_struct *mm, u64 address, struct dtrace_patience *patience)
 {
-	unsigned long at = -EEXIST;
+	unsigned long place, at = -EEXIST;
 	unsigned int n;
+	int error;
 
 	if (!dtrace_mappings_are_free(mm, patience))
 		return -ETIMEDOUT;
 	for (n = 0; n < DTRACE_AREA_TRIES && at == -EEXIST; n++) {
-		area->start = dtrace_area_place(mm, address);
-		if (!area->start)
-			return -ENOSPC;
+		place = dtrace_area_place(mm, address);
+		if (IS_ERR_VALUE(place))
+			return place;
+		error = area->file ? 0 : dtrace_area_open(area);
+		if (error)
+			return error;
+		area->start = place;
 		at = vm_mmap(area->file, area->start, DTRACE_AREA_SIZE, PROT_READ | PROT_EXEC,
 			     MAP_PRIVATE | MAP_FIXED_NOREPLACE, 0);
 	}
@@ -171,49 +199,6 @@ static struct dtrace_area_job *dtrace_area_job_make(struct dtrace_memory *memory
 	return job;
 }
 
-/*
- * Makes the file, with some pages. They stay where they are: a slot is written with locks that everybody needs, when nobody waits for a group of
- * processes that is full.
- */
-static int dtrace_area_open(struct dtrace_area *area)
-{
-	unsigned int n;
-	struct file *file = shmem_file_setup("dtrace-slots", DTRACE_AREA_SIZE, mk_vma_flags(VMA_NORESERVE_BIT));
-
-	if (IS_ERR(file))
-		return PTR_ERR(file);
-	mapping_set_unevictable(file->f_mapping);
-	for (n = 0; n < DTRACE_AREA_READY; n++) {
-		struct page *page = shmem_read_mapping_page(file->f_mapping, n);
-
-		if (!IS_ERR(page))
-			put_page(page);
-	}
-	area->file = file;
-	return 0;
-}
-
-static bool dtrace_is_mapped(struct mm_struct *mm, u64 address)
-{
-	bool is;
-
-	if (mmap_read_lock_killable(mm))
-		return false;
-	is = vma_lookup(mm, address);
-	mmap_read_unlock(mm);
-	return is;
-}
-
-/* Makes the area, if there is a place for it: its pages are nobody's. */
-static int dtrace_area_do(struct dtrace_area_job *job, struct mm_struct *mm)
-{
-	if (!dtrace_mappings_are_free(mm, &job->patience))
-		return -ETIMEDOUT;
-	if (!dtrace_area_place(mm, job->address))
-		return dtrace_is_mapped(mm, job->address) ? -ENOSPC : -EFAULT;
-	return dtrace_area_open(job->area) ?: dtrace_area_map(job->area, mm, job->address, &job->patience);
-}
-
 static void dtrace_area_work(struct work_struct *work)
 {
 	struct dtrace_area_job *job = container_of(work, struct dtrace_area_job, work);
@@ -221,7 +206,7 @@ static void dtrace_area_work(struct work_struct *work)
 	struct mm_struct *mm = memory->mm;
 
 	kthread_use_mm(mm);
-	job->error = dtrace_area_do(job, mm);
+	job->error = dtrace_area_map(job->area, mm, job->address, &job->patience);
 	if (atomic_cmpxchg(&job->state, DTRACE_AREA_WANTED, DTRACE_AREA_MAPPED) == DTRACE_AREA_WANTED) {
 		/* Whoever waits frees it. */
 		WRITE_ONCE(memory->maps, false);

@@ -85,6 +85,17 @@ void dtrace_summons_followed(struct dtrace_summons *summons)
 	put_task_struct(summons->task);
 }
 
+bool dtrace_call_can_cancel(void)
+{
+	return dtrace_cancel;
+}
+
+/* Takes back what was queued for a task, if it has not begun; the caller sees to it that the task is there. Does not sleep. */
+bool dtrace_call_cancel(struct task_struct *task, struct callback_head *work)
+{
+	return dtrace_cancel && (u8)dtrace_call(dtrace_cancel, (uintptr_t)task, (uintptr_t)work, 0, 0, 0);
+}
+
 /* Takes one back that has not begun, if there is one. What is listed is there: it leaves the list before it does anything else. */
 static struct dtrace_summons *dtrace_summons_cancel(void)
 {
@@ -92,7 +103,7 @@ static struct dtrace_summons *dtrace_summons_cancel(void)
 
 	guard(spinlock_irqsave)(&dtrace_summoned_lock);
 	list_for_each_entry(summons, &dtrace_summoned, queued)
-		if ((u8)dtrace_call(dtrace_cancel, (uintptr_t)summons->task, (uintptr_t)&summons->work, 0, 0, 0))
+		if (dtrace_call_cancel(summons->task, &summons->work))
 			return summons;
 	return NULL;
 }
@@ -101,7 +112,7 @@ static void dtrace_summons_cancel_all(void)
 {
 	struct dtrace_summons *summons;
 
-	while (dtrace_cancel && (summons = dtrace_summons_cancel())) {
+	while ((summons = dtrace_summons_cancel())) {
 		dtrace_summons_followed(summons);
 		summons->instead(summons);
 		dtrace_call_ended();
@@ -140,7 +151,7 @@ void dtrace_pause_over(struct dtrace_pause *pause)
 	complete_all(&pause->over);
 }
 
-void dtrace_pauses_cancel_by(uintptr_t cancel)
+void dtrace_calls_cancel_by(uintptr_t cancel)
 {
 	dtrace_cancel = cancel;
 }

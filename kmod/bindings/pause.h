@@ -33,11 +33,13 @@ struct dtrace_pause {
 int dtrace_call_queue(struct callback_head *work, task_work_func_t func, struct task_struct *task);
 void dtrace_call_begun(void);
 void dtrace_call_ended(void);
+void dtrace_calls_cancel_by(uintptr_t cancel);
+bool dtrace_call_can_cancel(void);
+bool dtrace_call_cancel(struct task_struct *task, struct callback_head *work);
 int dtrace_summon(struct dtrace_summons *summons, task_work_func_t func, struct task_struct *task);
 void dtrace_summons_followed(struct dtrace_summons *summons);
 int dtrace_pause_queue(struct dtrace_pause *pause, struct task_struct *task);
 void dtrace_pause_over(struct dtrace_pause *pause);
-void dtrace_pauses_cancel_by(uintptr_t cancel);
 bool dtrace_pauses_wait(void);
 
 struct pid *dtrace_process_of(struct task_struct *task);

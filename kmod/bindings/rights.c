@@ -64,8 +64,6 @@ struct dtrace_rights {
 	/* Who has opened the consumer's file. */
 	struct dtrace_identity user;
 	struct dtrace_answers answers;
-	/* task_work_cancel(). */
-	uintptr_t cancel;
 	/* Over what follows. */
 	spinlock_t lock;
 	/* Who is asked, and its process. */
@@ -189,7 +187,7 @@ static bool dtrace_rights_unkick(struct dtrace_rights *rights)
 {
 	struct task_struct *task = rights->kicked;
 
-	if (!task || !(u8)dtrace_call(rights->cancel, (uintptr_t)task, (uintptr_t)&rights->kick, 0, 0, 0))
+	if (!task || !dtrace_call_cancel(task, &rights->kick))
 		return false;
 	rights->kicked = NULL;
 	return true;
@@ -508,11 +506,15 @@ unsigned int dtrace_payer_of_current(void)
 }
 
 /* The rights of the current task; a negative errno where they cannot be had. */
-struct dtrace_rights *dtrace_rights_open(uintptr_t may_access, uintptr_t cancel, const int *scope)
+struct dtrace_rights *dtrace_rights_open(uintptr_t may_access, const int *scope)
 {
-	struct dtrace_rights *rights = kvzalloc(sizeof(*rights), GFP_KERNEL_ACCOUNT);
+	struct dtrace_rights *rights;
 	int error;
 
+	/* What is queued could keep the module. */
+	if (!dtrace_call_can_cancel())
+		return ERR_PTR(-ENOENT);
+	rights = kvzalloc(sizeof(*rights), GFP_KERNEL_ACCOUNT);
 	if (!rights)
 		return ERR_PTR(-ENOMEM);
 	error = dtrace_answers_init(&rights->answers, may_access, scope);
@@ -520,7 +522,6 @@ struct dtrace_rights *dtrace_rights_open(uintptr_t may_access, uintptr_t cancel,
 		kvfree(rights);
 		return ERR_PTR(error);
 	}
-	rights->cancel = cancel;
 	refcount_set(&rights->count, 1);
 	spin_lock_init(&rights->lock);
 	INIT_LIST_HEAD(&rights->waiting);
@@ -547,7 +548,7 @@ void dtrace_rights_close(struct dtrace_rights *rights)
 		/* A thread that is found here is there: it takes itself away before it ends. */
 		scoped_guard(rcu) {
 			task = READ_ONCE(ask->task);
-			cancelled = task && (u8)dtrace_call(rights->cancel, (uintptr_t)task, (uintptr_t)&ask->work, 0, 0, 0);
+			cancelled = task && dtrace_call_cancel(task, &ask->work);
 		}
 		if (cancelled)
 			dtrace_ask_end(ask);

@@ -11,7 +11,7 @@
 
 struct dtrace_rights;
 
-struct dtrace_rights *dtrace_rights_open(uintptr_t may_access, uintptr_t cancel, const int *scope);
+struct dtrace_rights *dtrace_rights_open(uintptr_t may_access, const int *scope);
 void dtrace_rights_close(struct dtrace_rights *rights);
 void dtrace_rights_sit(struct dtrace_rights *rights);
 int dtrace_rights_may(struct dtrace_rights *rights, struct pid *process, struct mm_struct *mm, bool wait);

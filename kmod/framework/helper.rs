@@ -149,9 +149,21 @@ impl Clerk {
     fn add(&self, module: [u8; MODNAMELEN], addr: u64, dof: u64) -> Result<isize> {
         let what = self.desk.registry.read(module, addr, dof)?;
         let process = Process::current().ok_or(ESRCH)?;
+        self.register(process, what, |room, what| {
+            self.desk.add(room, what, &self.heirs)
+        })
+    }
+
+    /// Has `add` add what a process registers, unless that is there already, and tells of it; its number.
+    fn register(
+        &self,
+        process: Process,
+        what: Arc<Registration>,
+        add: impl FnOnce(Room, Arc<Registration>) -> Result<u32>,
+    ) -> Result<isize> {
         let number = match self.desk.registry.known(&process, &what) {
             Some(known) => known,
-            None => self.desk.add(Room::new(process)?, what, &self.heirs)?,
+            None => add(Room::new(process)?, what)?,
         };
         self.tell();
         answer(number)
@@ -170,12 +182,7 @@ impl Clerk {
         drop(process.text(addr)?);
         let registry = &self.desk.registry;
         let what = registry.look_at(addr)?;
-        let number = match registry.known(&process, &what) {
-            Some(known) => known,
-            None => registry.add(Room::new(process)?, what)?,
-        };
-        self.tell();
-        answer(number)
+        self.register(process, what, |room, what| registry.add(room, what))
     }
 
     fn remove(&self, number: u64) -> Result<isize> {

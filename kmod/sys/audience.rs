@@ -36,11 +36,16 @@ pub trait Source: Sized + Send + Unpin + 'static {
     /// Makes them. They tell each of the crowd. Dropping them waits until they are not passed any more.
     fn begin(crowd: &Arc<Crowd<Self::Ear>>) -> Result<Self>;
 
-    /// Has them cost nothing, as nobody listens: what is left of them. They may be passed for a while.
-    fn rest(self) -> Option<Self>;
+    /// Has them cost nothing, as nobody listens: what is left of them, nothing where nobody can keep waiting who takes them away. They may be
+    /// passed for a while.
+    fn rest(self) -> Option<Self> {
+        None
+    }
 
     /// Has them tell again after they have rested. After an error they rest.
-    fn wake(&mut self, crowd: &Arc<Crowd<Self::Ear>>) -> Result;
+    fn wake(&mut self, _crowd: &Arc<Crowd<Self::Ear>>) -> Result {
+        Ok(())
+    }
 }
 
 /// Hooks, or what is left of them.

@@ -104,15 +104,6 @@ impl<B: Births> Source for Telling<Arc<Crowd<B>>> {
     fn begin(crowd: &Arc<Crowd<B>>) -> Result<Self> {
         Self::begin(crowd)
     }
-
-    // What tracepoints wait for nobody can keep waiting.
-    fn rest(self) -> Option<Self> {
-        None
-    }
-
-    fn wake(&mut self, _crowd: &Arc<Crowd<B>>) -> Result {
-        Ok(())
-    }
 }
 
 /// Whether the current task has this name.

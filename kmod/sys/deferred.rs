@@ -86,8 +86,8 @@ impl<T: Chore> Deferred<T> {
 #[pinned_drop]
 impl<T: Chore> PinnedDrop for Deferred<T> {
     fn drop(self: Pin<&mut Self>) {
-        // SAFETY: The work is initialized; nobody asks any more, who would need a reference.
-        unsafe { bindings::cancel_work_sync(self.work.get()) };
+        // Nobody asks any more, who would need a reference.
+        self.cancel();
     }
 }
 

@@ -175,7 +175,7 @@ impl Calls {
     pub fn new() -> Result<Self> {
         let cancel = symbols::find(c"task_work_cancel")?.map_or(0, Address::get);
         // SAFETY: It is the function's address, or 0. Nothing is waited for yet.
-        unsafe { bindings::dtrace_pauses_cancel_by(cancel) };
+        unsafe { bindings::dtrace_calls_cancel_by(cancel) };
         Ok(Self(()))
     }
 }

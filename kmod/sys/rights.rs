@@ -34,22 +34,21 @@ unsafe impl Sync for Rights {}
 impl Rights {
     /// Those of the current task, as it is now.
     pub fn of_current() -> Result<Arc<Self>> {
-        static FUNCTIONS: SetOnce<[Address; 2]> = SetOnce::new();
+        static MAY_ACCESS: SetOnce<Address> = SetOnce::new();
 
-        let [may_access, cancel] = match FUNCTIONS.as_ref() {
+        let may_access = match MAY_ACCESS.as_ref() {
             Some(found) => *found,
             None => {
-                let may_access = symbols::lookup(c"ptrace_may_access")?;
-                let found = [may_access, symbols::lookup(c"task_work_cancel")?];
-                FUNCTIONS.populate(found);
+                let found = symbols::lookup(c"ptrace_may_access")?;
+                MAY_ACCESS.populate(found);
                 found
             }
         };
         // A kernel without Yama has none.
         let scope = symbols::find(c"ptrace_scope")?;
         let scope = scope.map_or(null(), |at| at.as_ptr::<c_int>().cast_const());
-        // SAFETY: The first are the addresses of these functions, the last that of Yama's number, which is always there.
-        let raw = unsafe { bindings::dtrace_rights_open(may_access.get(), cancel.get(), scope) };
+        // SAFETY: The first is the address of the function, the last that of Yama's number, which is always there.
+        let raw = unsafe { bindings::dtrace_rights_open(may_access.get(), scope) };
         let raw = kernel::error::from_err_ptr(raw)?;
         let this = Self(NonNull::new(raw).ok_or(ENOMEM)?);
         Ok(Arc::new(this, GFP_KERNEL)?)

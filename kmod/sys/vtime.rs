@@ -32,14 +32,6 @@ impl Source for Measuring {
         unsafe { bindings::dtrace_measure() };
         Ok(Self(()))
     }
-
-    fn rest(self) -> Option<Self> {
-        None
-    }
-
-    fn wake(&mut self, _crowd: &Arc<Crowd<()>>) -> Result {
-        Ok(())
-    }
 }
 
 impl Drop for Measuring {
