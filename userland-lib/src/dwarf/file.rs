@@ -8,6 +8,7 @@
 use super::{Budget, Bytes, Error};
 use crate::elf::separate::{self, FOLDER};
 use crate::elf::shared;
+use crate::outside;
 use flate2::read::ZlibDecoder;
 use gimli::{Dwarf, Reader as _, RunTimeEndian, Section as _, SectionId};
 use object::{CompressionFormat, Object as _, ObjectSection as _};
@@ -62,7 +63,7 @@ pub fn find(file: &Path, path: &str, most: u64) -> Result<Found, Error> {
 pub(super) fn find_in(folder: &Path, file: &Path, path: &str, most: u64) -> Result<Found, Error> {
     let file = separate::open(file, most)?;
     let owner = file.metadata()?.uid();
-    let bytes = separate::take(file, most)?;
+    let bytes = outside::read(&file, most)?;
     let program = object::File::parse(&*bytes).map_err(|_| Error::Damaged)?;
     let has_entries = |file: &object::File<'_>| file.section_by_name(ENTRIES).is_some();
     let (own, by) = match has_entries(&program) {

@@ -11,14 +11,11 @@ use crate::outside;
 use crate::symbols::{is_stored, place};
 use object::{Object as _, ReadRef};
 use std::fs::File;
-use std::io::{self, Read as _};
-use std::os::unix::fs::MetadataExt as _;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Where distributions keep such files.
 pub const FOLDER: &str = "/usr/lib/debug";
-/// The bit of a file's mode by which everybody may write to it.
-const WRITABLE: u32 = 0o002;
 
 /// The separate file of `program`, which is `owner`'s and which its process sees at `path`, below the distribution's `folder`, and where it is. It
 /// has what `has` looks for, and not more than `most` bytes.
@@ -78,29 +75,20 @@ fn of_link(
     let good = |bytes: &Vec<u8>| crc32fast::hash(bytes) == sum;
     places.into_iter().find_map(|place| {
         let file = open(&place, most).ok()?;
-        let is_theirs = is_of(&file, owner) || place.starts_with(folder);
-        let bytes = is_theirs.then(|| take(file, most).ok()).flatten();
-        Some((bytes.filter(good)?, place))
+        let is_theirs = file
+            .metadata()
+            .is_ok_and(|about| outside::belongs(&about, &[owner]));
+        if !is_theirs && !place.starts_with(folder) {
+            return None;
+        }
+        let bytes = outside::read(&file, most).ok().filter(good)?;
+        Some((bytes, place))
     })
-}
-
-/// Whether a file is this user's or root's, and not for everybody to write.
-fn is_of(file: &File, owner: u32) -> bool {
-    file.metadata()
-        .is_ok_and(|about| [0, owner].contains(&about.uid()) && about.mode() & WRITABLE == 0)
 }
 
 /// Reads a file that anybody may have put there, of `most` bytes at most.
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    take(open(path, most)?, most)
-}
-
-/// Reads a file that was opened so.
-pub fn take(file: File, most: u64) -> io::Result<Vec<u8>> {
-    let size = file.metadata()?.len().min(most);
-    let mut bytes = Vec::new();
-    file.take(size).read_to_end(&mut bytes)?;
-    Ok(bytes)
+    outside::read(&open(path, most)?, most)
 }
 
 /// Opens such a file.

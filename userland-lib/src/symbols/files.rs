@@ -14,7 +14,6 @@ use super::maps::{all_mappings_of, Backing, Mapping};
 use super::remains::{Relic, Remains};
 use crate::outside;
 use nix::fcntl::OFlag;
-use nix::sys::memfd::{memfd_create, MFdFlags};
 use nix::sys::statfs::FsType;
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
@@ -61,8 +60,7 @@ impl Files {
             Backing::Vdso => {
                 let code = vdso(&process(pid).join("mem"), mapping.start..mapping.end)?;
                 self.shared(Identity::Vdso(code.clone()), || {
-                    let file = File::from(memfd_create(c"vdso", MFdFlags::MFD_CLOEXEC)?);
-                    file.write_all_at(&code, 0)?;
+                    let file = outside::in_memory(c"vdso", &code)?;
                     Ok(Image::new(file, &mapping.path))
                 })
             }
@@ -176,10 +174,6 @@ pub fn open_mapped(pid: u32, mapping: &Mapping) -> io::Result<File> {
         Ok(place) => place,
         Err(_) => seen(&process, mapping)?,
     };
-    // To open a device or a pipe would do something to it.
-    if !place.metadata()?.is_file() {
-        return Err(io::Error::other("it is no file"));
-    }
     outside::reopen(&place)
 }
 

@@ -15,12 +15,11 @@ use crate::names::{printable, shortened};
 use crate::outside;
 use blazesym::symbolize::source::{Elf, Source};
 use blazesym::symbolize::{Input, Symbolized, Symbolizer};
-use nix::sys::memfd::{memfd_create, MFdFlags};
 use object::{Object as _, ReadCache};
 use std::cell::OnceCell;
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -39,10 +38,7 @@ const BUILD_ID_MAX: usize = 64;
 
 /// A file in memory, which nobody else has.
 fn copy(file: &File) -> io::Result<File> {
-    let bytes = outside::read(file, COPY_MAX)?;
-    let copy = File::from(memfd_create(c"image", MFdFlags::MFD_CLOEXEC)?);
-    copy.write_all_at(&bytes, 0)?;
-    Ok(copy)
+    outside::in_memory(c"image", &outside::read(file, COPY_MAX)?)
 }
 
 /// A symbol's name as it is kept.

@@ -356,9 +356,7 @@ impl Of<'_> {
         let mut types = Vec::new();
         for _ in 0..count {
             let ty = self.image.text(&self.strtab, at)?;
-            // Before D is asked what it is.
-            let is_plain = |c: char| c.is_ascii_graphic() || c == ' ';
-            if ty.is_empty() || ty.len() >= ARGTYPELEN || !ty.chars().all(is_plain) {
+            if ty.is_empty() || !is_type(ty) {
                 return Err("a type is none");
             }
             at = at.saturating_add(ty.len() as u32 + 1);
@@ -366,6 +364,12 @@ impl Of<'_> {
         }
         Ok(types)
     }
+}
+
+/// Whether a text may be the name of a type, before D is asked what it is.
+pub(super) fn is_type(text: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_graphic() || c == ' ';
+    text.len() < ARGTYPELEN && text.chars().all(is_plain)
 }
 
 /// Whether the name of a function may stand in an image.

@@ -9,7 +9,7 @@
 //! The programs of DTrace 2.0.7 have the same note (measured; its test programs).
 
 use super::define::{Definition, Form, Parameter, Provider};
-use dtrace_uapi::limits::ARGTYPELEN;
+use super::dof::is_type;
 use dtrace_uapi::types::{Attribute, ProviderAttributes};
 
 /// The section.
@@ -158,9 +158,7 @@ impl<'d> Reader<'d> {
 
     /// The name of a type: it is shown before D is asked what it is.
     fn ty(&mut self) -> Option<String> {
-        let is_plain = |c: char| c.is_ascii_graphic() || c == ' ';
-        self.text()
-            .filter(|ty| ty.len() < ARGTYPELEN && ty.chars().all(is_plain))
+        self.text().filter(|ty| is_type(ty))
     }
 
     /// The last probe's padding may be missing.

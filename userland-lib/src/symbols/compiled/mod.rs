@@ -13,17 +13,18 @@
 mod jitdump;
 mod perfmap;
 
-use super::files::{is_stored, path_of, place};
+use super::files::{is_stored, place};
 use super::maps::Mapping;
 use crate::names::printable;
+use crate::outside;
 use jitdump::Jitdump;
 use nix::fcntl::{openat2, OFlag, OpenHow, ResolveFlag};
 use perfmap::PerfMap;
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd as _;
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -44,8 +45,6 @@ const NAME_MAX: usize = 1024;
 const READ_MAX: u64 = 1 << 28;
 /// By how much the clocks of files and processes may differ.
 const SLACK: Duration = Duration::from_secs(1);
-/// The bit of a file's mode by which everybody may write to it.
-const WRITABLE: u32 = 0o002;
 
 /// What all pieces take.
 static BYTES: AtomicUsize = AtomicUsize::new(0);
@@ -287,12 +286,7 @@ impl Origin {
         let how = OpenHow::new().flags(flags).resolve(resolve);
         let place = File::from(openat2(root, path, how)?);
         match good(&place) {
-            // What it is was looked at before it is opened: to open a device does something to it.
-            // Who holds a lease on it could let us wait.
-            true => OpenOptions::new()
-                .read(true)
-                .custom_flags(OFlag::O_NONBLOCK.bits())
-                .open(path_of(&place)),
+            true => outside::reopen(&place),
             false => Err(io::ErrorKind::PermissionDenied.into()),
         }
     }
@@ -302,12 +296,11 @@ impl Origin {
         let Ok(about) = file.metadata() else {
             return false;
         };
-        let is_own = about.uid() == 0 || self.owners.contains(&about.uid());
-        let is_closed = about.mode() & WRITABLE == 0;
         let is_fresh = about
             .modified()
             .is_ok_and(|modified| modified >= self.since);
-        about.is_file() && is_own && is_closed && is_fresh && is_stored(file)
+        let is_theirs = outside::belongs(&about, &self.owners);
+        about.is_file() && is_theirs && is_fresh && is_stored(file)
     }
 }
 
