@@ -43,7 +43,7 @@ for n in 0 1 2 3 4 5 6 7 8 9; do
 	dtrace -x strsize=32k -x statusrate=100ms -qs "$d" -o /tmp/heavy.$n 2>/tmp/heavy.err.$n & tracers+=($!)
 	timeout 60 sh -c "until grep -qs begun /tmp/heavy.$n; do sleep 0.1; done"
 done
-taskset 1 overload 1 >/dev/null
+overload 1 >/dev/null
 timeout 30 sh -c 'until grep -qs unresponsiveness /tmp/heavy.err.*; do sleep 0.1; done'
 sleep 1
 kill "${tracers[@]}" 2>/dev/null

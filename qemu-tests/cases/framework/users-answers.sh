@@ -9,13 +9,7 @@
 rmmod dtrace && insmod "$(cat /run/vm/module)" group=77
 chmod 666 /dev/dtrace
 dir=/tmp/users-answers
-mkdir -p $dir && chmod 777 $dir
-cp "$(command -v many-children)" $dir
-cat >$dir/calls.d <<'end'
-syscall::sched_get_priority_max:entry /execname == "many-children"/ { @ = count(); }
-BEGIN { printf("begun\n"); }
-END { printa("calls: %@d\n", @); }
-end
+children $dir
 for n in 1 2; do
 	own dtrace -qs $dir/calls.d -o $dir/told.$n & tracers="$tracers $!"
 	timeout 60 sh -c "until grep -qs begun $dir/told.$n; do sleep 0.1; done"
