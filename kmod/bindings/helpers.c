@@ -139,7 +139,8 @@ struct dtrace_cpu *dtrace_cpu_enter(void)
 	barrier();
 	c->flags = flags;
 	c->task = current;
-	c->firing++;
+	if (!c->stopped)
+		c->firing++;
 	dtrace_lockdep_keep(c);
 	if (static_branch_unlikely(&dtrace_measuring))
 		return dtrace_cpu_measured(c);

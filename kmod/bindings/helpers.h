@@ -55,8 +55,8 @@ struct dtrace_cpu {
 	u64 firing;
 	/* How many of them were for somebody. */
 	u64 fired;
-	/* Firings from this one on are one, as the CPU is stopped once for all of them; 0 where each is one. */
-	u64 stop;
+	/* All firings are one, as the CPU is stopped once for them. */
+	bool stopped;
 	/* What the clauses of users, and of those who see everything, have done in a firing, and when it was last looked at that, ns. */
 	struct {
 		u64 firing;
@@ -82,12 +82,13 @@ DECLARE_PER_CPU(struct dtrace_cpu, dtrace_cpus);
 /* The CPU is stopped once for all that fires until dtrace_cpu_goes_on(). Interrupts are off. */
 static inline void dtrace_cpu_stops(void)
 {
-	raw_cpu_write(dtrace_cpus.stop, raw_cpu_read(dtrace_cpus.firing) + 1);
+	raw_cpu_inc(dtrace_cpus.firing);
+	raw_cpu_write(dtrace_cpus.stopped, true);
 }
 
 static inline void dtrace_cpu_goes_on(void)
 {
-	raw_cpu_write(dtrace_cpus.stop, 0);
+	raw_cpu_write(dtrace_cpus.stopped, false);
 }
 
 struct dtrace_cpu *dtrace_cpu_of(unsigned int cpu);

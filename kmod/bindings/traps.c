@@ -278,7 +278,7 @@ static __always_inline int dtrace_trap_own(struct dtrace_carrier *carrier, struc
 }
 
 /* One that uprobes have. They do what we cannot. */
-static __always_inline int dtrace_trap_carried(struct dtrace_carrier *carrier, struct pt_regs *regs)
+static int dtrace_trap_carried(struct dtrace_carrier *carrier, struct pt_regs *regs)
 {
 	u64 address = dtrace_trap_address(regs);
 
@@ -290,6 +290,21 @@ static __always_inline int dtrace_trap_carried(struct dtrace_carrier *carrier, s
 		return NOTIFY_STOP;
 	dtrace_trap_leave(regs, address);
 	return NOTIFY_DONE;
+}
+
+/* One that is not our own alone, or is none. */
+static noinline int dtrace_trap_otherwise(struct dtrace_carrier *carrier, struct pt_regs *regs, u8 state)
+{
+	int ret;
+
+	if (state == DTRACE_SHARED || state == DTRACE_LENT)
+		return dtrace_trap_defer(regs, dtrace_trap_hold(carrier));
+	if (state != DTRACE_CARRIED)
+		return dtrace_trap_strays(regs);
+	dtrace_cpu_stops();
+	ret = dtrace_trap_carried(carrier, regs);
+	dtrace_cpu_goes_on();
+	return ret;
 }
 
 static int dtrace_trapped(struct notifier_block *self, unsigned long event, void *data)
@@ -308,12 +323,10 @@ static int dtrace_trapped(struct notifier_block *self, unsigned long event, void
 	if (!carrier)
 		return dtrace_trap_strays(regs);
 	state = smp_load_acquire(&carrier->state);
-	if (state == DTRACE_SHARED || state == DTRACE_LENT)
-		return dtrace_trap_defer(regs, dtrace_trap_hold(carrier));
-	if (unlikely(state != DTRACE_OWN && state != DTRACE_CARRIED))
-		return dtrace_trap_strays(regs);
+	if (unlikely(state != DTRACE_OWN))
+		return dtrace_trap_otherwise(carrier, regs, state);
 	dtrace_cpu_stops();
-	ret = likely(state == DTRACE_OWN) ? dtrace_trap_own(carrier, regs) : dtrace_trap_carried(carrier, regs);
+	ret = dtrace_trap_own(carrier, regs);
 	dtrace_cpu_goes_on();
 	return ret;
 }

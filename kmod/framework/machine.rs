@@ -170,7 +170,12 @@ impl<'a> KernelMachine<'a> {
     #[inline(never)]
     fn make_thread_key(&self) -> u64 {
         let who = self.task().who(self.guard.cpu().index());
-        who << 2 | u64::from(irq_level() & 3)
+        // A program has come to a breakpoint: no interrupt has.
+        let level = match self.args.in_program && self.guard.is_stopped() {
+            true => 0,
+            false => irq_level(),
+        };
+        who << 2 | u64::from(level & 3)
     }
 }
 

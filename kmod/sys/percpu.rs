@@ -60,17 +60,14 @@ impl CpuGuard {
     #[inline]
     pub fn firing(&self) -> u64 {
         // SAFETY: The pointee is ours alone while the guard lives.
-        let (firing, stop) = unsafe { ((*self.raw).firing, (*self.raw).stop) };
-        match stop {
-            0 => firing,
-            first => first,
-        }
+        unsafe { (*self.raw).firing }
     }
 
     /// Whether several firings are one, as the CPU is stopped once for them.
+    #[inline]
     pub fn is_stopped(&self) -> bool {
         // SAFETY: As above.
-        unsafe { (*self.raw).stop != 0 }
+        unsafe { (*self.raw).stopped }
     }
 
     /// Counts a firing that is for somebody.
