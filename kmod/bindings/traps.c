@@ -52,6 +52,32 @@ static const struct rhashtable_params dtrace_trap_params = {
 };
 
 static struct rhashtable dtrace_traps;
+
+/* As rhashtable_lookup(), which asks the table where in an object its node is. */
+static __always_inline struct dtrace_carrier *dtrace_trap_find(const struct dtrace_spot *spot)
+{
+	struct bucket_table *table = rht_dereference_rcu(dtrace_traps.tbl, &dtrace_traps);
+	struct rhash_lock_head __rcu *const *bucket;
+	struct dtrace_carrier *carrier;
+	struct rhash_head *at;
+	unsigned int hash;
+
+	do {
+		hash = rht_key_hashfn(&dtrace_traps, table, spot, dtrace_trap_params);
+		bucket = rht_bucket(table, hash);
+		do {
+			rht_for_each_entry_rcu_from(carrier, at, rht_ptr_rcu(bucket), table, hash, node)
+				if (carrier->spot.address == spot->address && carrier->spot.mm == spot->mm)
+					return carrier;
+			/* It may have been moved to another chain meanwhile. */
+		} while (at != RHT_NULLS_MARKER(bucket));
+		/* A table that grows is seen before what is put there. */
+		smp_rmb();
+		table = rht_dereference_rcu(table->future_tbl, &dtrace_traps);
+	} while (unlikely(table));
+	return NULL;
+}
+
 /* Whether a place is what a breakpoint was set for. */
 enum dtrace_hold {
 	DTRACE_HOLDS,
@@ -129,7 +155,7 @@ struct dtrace_carrier *dtrace_trap_at(struct mm_struct *mm, u64 address)
 	struct dtrace_spot spot = { .mm = mm, .address = address };
 
 	guard(rcu)();
-	return rhashtable_lookup(&dtrace_traps, &spot, dtrace_trap_params);
+	return dtrace_trap_find(&spot);
 }
 
 /* Whether what the current program is to execute is a breakpoint, or a negative errno. */
@@ -319,7 +345,7 @@ static int dtrace_trapped(struct notifier_block *self, unsigned long event, void
 		return NOTIFY_DONE;
 	spot.mm = current->mm;
 	spot.address = dtrace_trap_address(regs);
-	carrier = rhashtable_lookup(&dtrace_traps, &spot, dtrace_trap_params);
+	carrier = dtrace_trap_find(&spot);
 	if (!carrier)
 		return dtrace_trap_strays(regs);
 	state = smp_load_acquire(&carrier->state);
