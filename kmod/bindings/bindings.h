@@ -15,6 +15,7 @@
 #include "mappings.h"
 #include "net.h"
 #include "paths.h"
+#include "patching.h"
 #include "pause.h"
 #include "perf.h"
 #include "places.h"

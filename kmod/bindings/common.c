@@ -63,7 +63,7 @@ void dtrace_common_free(struct dtrace_common *common)
 }
 
 /* Whether the current task may decide how soon others run. */
-static bool dtrace_may_decide(void)
+bool dtrace_may_decide(void)
 {
 	return current->flags & PF_KTHREAD || ns_capable_noaudit(&init_user_ns, CAP_SYS_NICE);
 }

@@ -18,6 +18,7 @@ enum dtrace_common_of {
 	DTRACE_COMMON_KINDS,
 };
 
+bool dtrace_may_decide(void);
 struct dtrace_common *dtrace_common_make(enum dtrace_common_of of);
 void dtrace_common_free(struct dtrace_common *common);
 /* killable: -EINTR where the task is killed. */

@@ -30,6 +30,7 @@
 #include "helpers.h"
 #include "instruction.h"
 #include "loads.h"
+#include "patching.h"
 #include "watched.h"
 
 /* In kmod/sys/vtime.rs. */
@@ -96,6 +97,16 @@ static void dtrace_lockdep_restore(struct dtrace_cpu *c) { }
 /* Whether anybody wants to know how long firings take. */
 static DEFINE_STATIC_KEY_FALSE(dtrace_measuring);
 
+static void dtrace_measuring_begin(void *data)
+{
+	static_branch_enable(&dtrace_measuring);
+}
+
+static void dtrace_measuring_end(void *data)
+{
+	static_branch_disable(&dtrace_measuring);
+}
+
 /* From now on, for all who want to know: one call at a time. May sleep. */
 void dtrace_measure(void)
 {
@@ -104,12 +115,12 @@ void dtrace_measure(void)
 	/* A firing that nobody measured any more when it ended has left its beginning behind. */
 	for_each_possible_cpu(cpu)
 		WRITE_ONCE(per_cpu_ptr(&dtrace_cpus, cpu)->since, 0);
-	static_branch_enable(&dtrace_measuring);
+	dtrace_patch(dtrace_measuring_begin, NULL);
 }
 
 void dtrace_measure_no_more(void)
 {
-	static_branch_disable(&dtrace_measuring);
+	dtrace_patch(dtrace_measuring_end, NULL);
 }
 
 /*

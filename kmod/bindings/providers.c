@@ -16,6 +16,7 @@
 #include <asm/irq_regs.h>
 #include <trace/syscall.h>
 
+#include "patching.h"
 #include "providers.h"
 
 /*
@@ -222,14 +223,41 @@ static void *dtrace_tracepoint_hit(const struct dtrace_tracepoint_hook *hook)
 	}
 }
 
+struct dtrace_tracepoint_change {
+	struct tracepoint *tp;
+	struct dtrace_tracepoint_hook *hook;
+	int error;
+};
+
+static void dtrace_tracepoint_add(void *data)
+{
+	struct dtrace_tracepoint_change *change = data;
+	struct dtrace_tracepoint_hook *hook = change->hook;
+
+	change->error = tracepoint_probe_register_prio(change->tp, dtrace_tracepoint_hit(hook), hook,
+						       hook->last ? 0 : TRACEPOINT_DEFAULT_PRIO);
+}
+
+static void dtrace_tracepoint_drop(void *data)
+{
+	struct dtrace_tracepoint_change *change = data;
+
+	tracepoint_probe_unregister(change->tp, dtrace_tracepoint_hit(change->hook), change->hook);
+}
+
 int dtrace_tracepoint_register(struct tracepoint *tp, struct dtrace_tracepoint_hook *hook)
 {
-	return tracepoint_probe_register_prio(tp, dtrace_tracepoint_hit(hook), hook, hook->last ? 0 : TRACEPOINT_DEFAULT_PRIO);
+	struct dtrace_tracepoint_change change = { .tp = tp, .hook = hook };
+
+	dtrace_patch(dtrace_tracepoint_add, &change);
+	return change.error;
 }
 
 void dtrace_tracepoint_unregister(struct tracepoint *tp, struct dtrace_tracepoint_hook *hook)
 {
-	tracepoint_probe_unregister(tp, dtrace_tracepoint_hit(hook), hook);
+	struct dtrace_tracepoint_change change = { .tp = tp, .hook = hook };
+
+	dtrace_patch(dtrace_tracepoint_drop, &change);
 }
 
 /* Waits until no CPU is in a probe that was unregistered before. */

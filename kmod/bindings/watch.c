@@ -33,6 +33,7 @@
 
 #include "helpers.h"
 #include "own.h"
+#include "patching.h"
 #include "providers.h"
 #include "slots.h"
 
@@ -177,9 +178,9 @@ static int dtrace_ops_begin(const struct ftrace_ops *as, unsigned long *at, unsi
 		watching->ops = kmemdup(as, sizeof(*as), GFP_KERNEL);
 	if (!watching->ops)
 		return -ENOMEM;
-	error = ftrace_set_filter_ips(watching->ops, at, count, 0, 1);
+	error = dtrace_filter_set(watching->ops, at, count, 0, 1);
 	if (!error && !watching->registered)
-		error = register_ftrace_function(watching->ops);
+		error = dtrace_filter_register(watching->ops);
 	watching->now = !error;
 	watching->registered |= watching->now;
 	return error;
@@ -200,7 +201,7 @@ static bool dtrace_ops_rest(struct dtrace_watching *watching)
 
 	if (!watching->now)
 		return true;
-	if (ftrace_set_filter_ips(watching->ops, &anchor, 1, 0, 1) || dtrace_ftrace_is_dead())
+	if (dtrace_filter_set(watching->ops, &anchor, 1, 0, 1) || dtrace_ftrace_is_dead())
 		return false;
 	watching->now = false;
 	watching->before = true;

@@ -193,7 +193,7 @@ impl<H: Hooks> Tracer<H> {
     fn make_known(&self, state: &mut State) -> Result {
         if !state.registered {
             // SAFETY: The ops is initialised, not registered, and pinned until it is unregistered in drop.
-            let result = to_result(unsafe { bindings::register_ftrace_function(self.ops.get()) });
+            let result = to_result(unsafe { bindings::dtrace_filter_register(self.ops.get()) });
             // What it stops at stays on one of its lists.
             state.registered = result.is_ok() || has_stopped(self.is_dead);
             result?;
@@ -239,7 +239,7 @@ impl<H: Hooks> Tracer<H> {
         let count = u32::try_from(ips.len()).map_err(|_| EINVAL)?;
         // SAFETY: The ops is ours; the addresses are only read.
         let ret = unsafe {
-            bindings::ftrace_set_filter_ips(
+            bindings::dtrace_filter_set(
                 self.ops.get(),
                 ips.as_ptr().cast_mut(),
                 count,

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+/*
+ * Changes of the kernel's text.
+ *
+ * They are made with locks of the kernel's that module loading, jump labels and other tracers wait for, and nobody who holds one inherits the
+ * priority of who waits. A user may be of the least priority, SCHED_IDLE, and so be interrupted for long while he holds them. What he
+ * causes is therefore done by a worker of the kernel, which he waits for.
+ */
+
+#include <linux/ftrace.h>
+#include <linux/workqueue.h>
+
+#include "common.h"
+#include "patching.h"
+
+struct dtrace_patching {
+	struct work_struct work;
+	void (*what)(void *data);
+	void *data;
+};
+
+static void dtrace_patching_do(struct work_struct *work)
+{
+	struct dtrace_patching *patching = container_of(work, struct dtrace_patching, work);
+
+	patching->what(patching->data);
+}
+
+/* Does what changes the kernel's text, as one whom nobody waits for in vain. Whoever calls this may hold locks that no worker wants. */
+void dtrace_patch(void (*what)(void *data), void *data)
+{
+	struct dtrace_patching patching = { .what = what, .data = data };
+
+	if (dtrace_may_decide()) {
+		what(data);
+		return;
+	}
+	INIT_WORK_ONSTACK(&patching.work, dtrace_patching_do);
+	queue_work(system_dfl_wq, &patching.work);
+	flush_work(&patching.work);
+	destroy_work_on_stack(&patching.work);
+}
+
+struct dtrace_filter {
+	struct ftrace_ops *ops;
+	uintptr_t *at;
+	unsigned int count;
+	int remove, reset;
+	int error;
+};
+
+static void dtrace_filter_do(void *data)
+{
+	struct dtrace_filter *filter = data;
+
+	filter->error = ftrace_set_filter_ips(filter->ops, filter->at, filter->count, filter->remove, filter->reset);
+}
+
+int dtrace_filter_set(struct ftrace_ops *ops, uintptr_t *at, unsigned int count, int remove, int reset)
+{
+	struct dtrace_filter filter = { .ops = ops, .at = at, .count = count, .remove = remove, .reset = reset };
+
+	dtrace_patch(dtrace_filter_do, &filter);
+	return filter.error;
+}
+
+static void dtrace_filter_begin(void *data)
+{
+	struct dtrace_filter *filter = data;
+
+	filter->error = register_ftrace_function(filter->ops);
+}
+
+int dtrace_filter_register(struct ftrace_ops *ops)
+{
+	struct dtrace_filter filter = { .ops = ops };
+
+	dtrace_patch(dtrace_filter_begin, &filter);
+	return filter.error;
+}
