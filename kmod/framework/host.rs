@@ -54,6 +54,29 @@ mod sys {
     pub mod ipmap;
     pub mod rculist;
 
+    pub mod deferred {
+        pub trait Chore: Send + Sync {
+            fn run(&self);
+        }
+
+        /// What is asked for is done at once.
+        pub struct Deferred<T>(T);
+
+        impl<T: Chore> Deferred<T> {
+            pub fn new(chore: T) -> Self {
+                Self(chore)
+            }
+
+            pub fn ask(&self) {
+                self.0.run();
+            }
+
+            pub fn chore(&self) -> &T {
+                &self.0
+            }
+        }
+    }
+
     pub mod task {
         pub fn is_killed() -> bool {
             false

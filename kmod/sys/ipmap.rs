@@ -10,7 +10,8 @@
 //!
 //! Values come and go with kernel modules, which must not make the map grow for ever. A removed value is therefore kept, and taken
 //! up again when a value that [is the same](Keyed::key) is added, at whatever address. Its slot is left to it, or to the next that looks
-//! for one there. A full table is replaced by one that fits what it still holds, and given back after a wait.
+//! for one there. A full table is replaced by one that fits what it still holds, and given back after a wait, which is a kernel worker's: a task of the least
+//! priority can make it long, and whoever adds values has locks that everybody needs.
 //!
 //! Invariants:
 //! - `table` points to the `Inner::table`, and every slot that is not null into one of `Inner::chunks`, which give nothing back before
@@ -18,6 +19,7 @@
 //! - A slot never becomes null again, so that a look-up finds what is behind it. From the slot that its address hashes to on, a value
 //!   is found before a null.
 
+use super::deferred::{Chore, Deferred};
 use super::rculist::synchronize_tasks;
 use core::sync::atomic::{AtomicPtr, Ordering};
 use dtrace_engine::mem::sort::sort;
@@ -44,7 +46,14 @@ pub trait Keyed: Unpin {
 pub struct IpMap<T> {
     table: AtomicPtr<Table<T>>,
     inner: Pin<KBox<Mutex<Inner<T>>>>,
+    replaced: Pin<KBox<Deferred<Replaced<T>>>>,
 }
+
+/// Tables that were replaced, to be given back.
+struct Replaced<T>(Pin<KBox<Mutex<Chain<T>>>>);
+
+/// The first of tables that lead to each other.
+type Chain<T> = Option<KBox<Table<T>>>;
 
 struct Inner<T> {
     table: KBox<Table<T>>,
@@ -65,12 +74,56 @@ struct Spare<T> {
 struct Table<T> {
     slots: KVVec<AtomicPtr<T>>,
     mask: usize,
+    /// Another one that is to be given back.
+    next: Chain<T>,
 }
 
 // SAFETY: Values are shared and dropped where the map is; all else is atomic or behind the mutex.
 unsafe impl<T: Send + Sync> Send for IpMap<T> {}
 // SAFETY: As above.
 unsafe impl<T: Send + Sync> Sync for IpMap<T> {}
+// SAFETY: A table that was replaced is dropped, and its values are not looked at.
+unsafe impl<T> Send for Replaced<T> {}
+// SAFETY: It is behind a mutex.
+unsafe impl<T> Sync for Replaced<T> {}
+
+impl<T> Replaced<T> {
+    fn new() -> Result<Self> {
+        let none = new_mutex!(None, "dtrace::ipmap::replaced");
+        Ok(Self(KBox::pin_init(none, GFP_KERNEL)?))
+    }
+
+    /// Takes another one.
+    fn push(&self, mut table: KBox<Table<T>>) {
+        let mut first = self.0.lock();
+        table.next = first.take();
+        *first = Some(table);
+    }
+}
+
+impl<T> Chore for Replaced<T> {
+    fn run(&self) {
+        let first = self.0.lock().take();
+        if first.is_some() {
+            synchronize_tasks();
+        }
+        give_back(first);
+    }
+}
+
+impl<T> Drop for Replaced<T> {
+    /// Nobody looks into the map any more.
+    fn drop(&mut self) {
+        give_back(self.0.lock().take());
+    }
+}
+
+/// Drops tables one after another, not each within the one before.
+fn give_back<T>(mut first: Chain<T>) {
+    while let Some(mut table) = first {
+        first = table.next.take();
+    }
+}
 
 impl<T: Keyed> IpMap<T> {
     /// An empty map.
@@ -85,7 +138,12 @@ impl<T: Keyed> IpMap<T> {
             live: 0,
         };
         let inner = KBox::pin_init(new_mutex!(inner, "dtrace::IpMap"), GFP_KERNEL)?;
-        Ok(Self { table, inner })
+        let replaced = KBox::pin_init(Deferred::new(Replaced::new()?), GFP_KERNEL)?;
+        Ok(Self {
+            table,
+            inner,
+            replaced,
+        })
     }
 
     /// The value at `ip`, which is not 0. For any context.
@@ -190,9 +248,9 @@ impl<T: Keyed> IpMap<T> {
         let old = core::mem::replace(&mut inner.table, new);
         // Where there was nothing to find there is nobody who looks for it.
         if core::mem::replace(&mut inner.used, used) > 0 {
-            synchronize_tasks();
+            self.replaced.chore().push(old);
+            self.replaced.ask();
         }
-        drop(old);
         Ok(())
     }
 
@@ -240,6 +298,7 @@ impl<T: Keyed> Table<T> {
         Ok(Self {
             slots,
             mask: len.wrapping_sub(1),
+            next: None,
         })
     }
 
