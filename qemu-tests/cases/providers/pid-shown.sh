@@ -1,0 +1,27 @@
+# SPDX-FileCopyrightText: The DTrace for Linux authors
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# @limit: 60
+# The core of a program that has executed an instruction elsewhere says where the program has it; one that may make nothing executable is traced as others are.
+. ./traced
+loads=$(pid-shown where)
+calls='pid$target:a.out:loads:entry { @ = count(); } BEGIN { printf("begun\n"); } END { printa("%@d\n", @); }'
+
+echo 'in its core'
+was=$(cat /proc/sys/kernel/core_pattern)
+echo /tmp/core >/proc/sys/kernel/core_pattern
+(ulimit -c unlimited; dtrace -qn "$calls" -c 'pid-shown load load fault' 2>&1) | grep . | sed 's/pid [0-9]*/pid N/'
+echo "$was" >/proc/sys/kernel/core_pattern
+rip=$(eu-readelf -n /tmp/core | sed -nE 's/.* rip: +0x0*([0-9a-f]+).*/\1/p')
+[ "$rip" = "$loads" ] && echo 'where it is' || echo "$rip instead of $loads"
+rm -f /tmp/core*
+
+echo 'nothing becomes executable'
+pid-shown mdwe wait load load load >/tmp/said & its=$!
+until_line ready /tmp/said
+dtrace -qn "$calls" -p $its >/tmp/seen 2>&1 &
+until_line begun /tmp/seen
+kill -USR1 $its
+wait
+grep . /tmp/said /tmp/seen | sed 's/.*://'
+rm /tmp/said /tmp/seen

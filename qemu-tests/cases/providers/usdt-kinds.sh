@@ -1,0 +1,55 @@
+# SPDX-FileCopyrightText: The DTrace for Linux authors
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# @limit: 120
+# Probes of programs of each kind, in files and processes of other namespaces, and of which a file tells by notes of one kind alone.
+. ./traced
+echo 'i386'
+usdt-i386
+dtrace -x temporal -qn 'small$target:::told { printf("%d %d %d %x %d in %s:%s by %s\n", args[0], args[1], args[2], args[3], args[4], probemod, probefunc, execname); }' \
+	-o /tmp/told -c usdt-i386 2>&1
+cat /tmp/told
+
+# at WHAT COMMAND...: traces a program that waits, of whose process this is the only one, by its number and by a pattern.
+at() {
+	echo "$1"
+	shift
+	"$@" >/tmp/out &
+	until_line ready /tmp/out
+	pid=$(pgrep -f 'wait tell$' | tail -n 1)
+	dtrace -ln 'work*:::said-it' 2>&1 | awk 'NR > 1 { print $3, $4 }'
+	dtrace -x temporal -qn 'work$target:::said-it { @[probemod, probefunc] = sum(args[0]); } BEGIN { system("kill -USR1 %d", $target); }
+		END { printa("%s:%s %@d\n", @); }' -wp "$pid" 2>&1 | grep .
+	wait
+	cat /tmp/out
+	rm /tmp/out
+}
+cp "$(command -v usdt-work)" /tmp/goes
+deleted() { /tmp/goes wait tell & rm /tmp/goes; wait; }
+at 'deleted' deleted
+at 'in memory' pid-memfd "$(command -v usdt-work)" wait tell
+at 'in another mount namespace' unshare -m sh -c 'mount -t tmpfs none /mnt && cp $(command -v usdt-work) /mnt/elsewhere && exec /mnt/elsewhere wait tell'
+at 'in another pid namespace' unshare -pf --mount-proc usdt-work wait tell
+
+# What begins later, where nobody can open its file by the path that it has there.
+echo 'later, in other namespaces'
+dtrace -x temporal -x holdtime=1sec -Zqn 'work*:::said-it { @[probemod, probefunc] = sum(arg0); } BEGIN { printf("begun\n"); }
+	END { printa("%s:%s %@d\n", @); }' >/tmp/later 2>&1 & its=$!
+until_line begun /tmp/later
+unshare -mpf --mount-proc sh -c 'mount -t tmpfs none /mnt && cp $(command -v usdt-work) /mnt/elsewhere && /mnt/elsewhere tell'
+pid-memfd "$(command -v usdt-work)" tell
+kill $its
+wait
+grep . /tmp/later
+
+# Each of the sample's sites has two notes.
+cp "$(command -v shop-c)" /tmp/both
+objcopy --remove-section .note.stapsdt /tmp/both /tmp/usdt-alone
+objcopy --remove-section .note.usdt /tmp/both /tmp/stapsdt-alone
+for shop in both usdt-alone stapsdt-alone; do
+	echo "$shop"
+	rm /tmp/told
+	dtrace -x temporal -qn 'shop$target:::sold { printf("%d %s\n", (int)arg0, copyinstr(arg1)); }' -o /tmp/told -c "/tmp/$shop 2" >/dev/null
+	grep . /tmp/told
+done
+rm /tmp/told /tmp/later /tmp/both /tmp/*-alone
