@@ -125,18 +125,27 @@ struct dtrace_breakpoint *dtrace_breakpoint_set(uintptr_t addr, struct dtrace_in
 }
 
 /*
- * No CPU is in hit() any more. Well also if the instruction has gone with its module. Where the kernel cannot take it away (for want
- * of memory, as ftrace's filter is copied) it keeps calling us: then it leads to nothing, and our code stays.
+ * No CPU is in hit() of any of them any more, after one wait for all. Well also if the instruction has gone with its module. Where the kernel
+ * cannot take one away (for want of memory, as ftrace's filter is copied) it keeps calling us: then it leads to nothing, and our code stays.
  */
-void dtrace_breakpoint_remove(struct dtrace_breakpoint *breakpoint)
+void dtrace_breakpoints_remove(struct dtrace_breakpoint **all, size_t count)
 {
-	unregister_kprobe(&breakpoint->kprobe);
-	if (breakpoint->kprobe.addr) {
-		kfree(breakpoint);
-		return;
+	bool any_stays = false;
+	size_t n;
+
+	/* So a list of them is one of kprobes. */
+	BUILD_BUG_ON(offsetof(struct dtrace_breakpoint, kprobe));
+	unregister_kprobes((struct kprobe **)all, count);
+	for (n = 0; n < count; n++) {
+		if (all[n]->kprobe.addr) {
+			kfree(all[n]);
+			continue;
+		}
+		pr_err("dtrace: a breakpoint could not be removed\n");
+		__module_get(THIS_MODULE);
+		WRITE_ONCE(all[n]->instruction, NULL);
+		any_stays = true;
 	}
-	pr_err("dtrace: a breakpoint could not be removed\n");
-	__module_get(THIS_MODULE);
-	WRITE_ONCE(breakpoint->instruction, NULL);
-	synchronize_rcu();
+	if (any_stays)
+		synchronize_rcu();
 }

@@ -18,7 +18,7 @@ struct dtrace_instruction {
 int dtrace_breakpoint_try(uintptr_t addr);
 struct dtrace_breakpoint *dtrace_breakpoint_set(uintptr_t addr, struct dtrace_instruction *instruction);
 u64 dtrace_breakpoint_lost(struct dtrace_breakpoint *breakpoint);
-void dtrace_breakpoint_remove(struct dtrace_breakpoint *breakpoint);
+void dtrace_breakpoints_remove(struct dtrace_breakpoint **all, size_t count);
 unsigned long dtrace_breakpoint_offset(void);
 
 #endif

@@ -95,6 +95,10 @@ impl Maker for Kinst {
         Breakpoint::set(at, Stop(probe))
     }
 
+    fn stop(all: KVVec<Self::Running>) {
+        Breakpoint::remove(all);
+    }
+
     fn settle(running: &Self::Running) {
         running.settle();
     }

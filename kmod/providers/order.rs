@@ -73,6 +73,11 @@ pub trait Maker: Send + Sync + 'static {
     /// Starts to fire `probe`.
     fn start(&self, probe: ProbeRef) -> Result<Self::Running>;
 
+    /// Stops what fires many probes.
+    fn stop(all: KVVec<Self::Running>) {
+        drop(all);
+    }
+
     /// Tells what its probe has missed, as [`Provider::settle`] does.
     fn settle(_running: &Self::Running) {}
 }
@@ -291,12 +296,16 @@ impl<M: Maker> Provider for ToOrder<M> {
     }
 
     fn disable(&self, probes: &[ProbeRef]) {
+        let mut stopped = KVVec::new();
         let mut running = self.running.lock();
         for probe in probes {
-            if let Some(at) = running.iter().position(|(id, _)| *id == probe.id()) {
-                drop(running.remove(at));
+            let at = running.iter().position(|(id, _)| *id == probe.id());
+            if let Some(Ok((_, one))) = at.map(|at| running.remove(at)) {
+                // One that finds no room is stopped at once, by itself.
+                let _ = stopped.push(one, GFP_KERNEL);
             }
         }
+        M::stop(stopped);
     }
 
     fn settle(&self) {

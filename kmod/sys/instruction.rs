@@ -105,6 +105,7 @@ struct Hook<H> {
 
 /// A breakpoint that is set. Dropping it removes it, and waits until no CPU is in its handler.
 pub struct Breakpoint<H: Hit> {
+    // Null where it has been removed already.
     raw: *mut bindings::dtrace_breakpoint,
     // Outlives the breakpoint, which is removed first.
     hook: KBox<Hook<H>>,
@@ -140,10 +141,29 @@ impl<H: Hit> Breakpoint<H> {
     }
 }
 
+impl<H: Hit> Breakpoint<H> {
+    /// Removes many, which is as fast as one.
+    pub fn remove(mut all: KVVec<Self>) {
+        let mut raw = KVVec::new();
+        for one in all.iter_mut() {
+            // One that finds no room is removed by itself.
+            if raw.push(one.raw, GFP_KERNEL).is_ok() {
+                one.raw = core::ptr::null_mut();
+            }
+        }
+        if !raw.is_empty() {
+            // SAFETY: They were set, and are removed once. Their hooks are dropped when this has returned.
+            unsafe { bindings::dtrace_breakpoints_remove(raw.as_mut_ptr(), raw.len()) };
+        }
+    }
+}
+
 impl<H: Hit> Drop for Breakpoint<H> {
     fn drop(&mut self) {
-        // SAFETY: It was set, and is removed once.
-        unsafe { bindings::dtrace_breakpoint_remove(self.raw) };
+        if !self.raw.is_null() {
+            // SAFETY: It was set, and is removed once.
+            unsafe { bindings::dtrace_breakpoints_remove(&mut self.raw, 1) };
+        }
     }
 }
 
