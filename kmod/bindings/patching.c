@@ -2,14 +2,16 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * Changes of the kernel's text.
+ * What takes locks of the kernel's that everybody needs: changes of its text, for which module loading, jump labels and other tracers wait, and
+ * of programs' text by uprobes, for which every fork does.
  *
- * They are made with locks of the kernel's that module loading, jump labels and other tracers wait for, and nobody who holds one inherits the
- * priority of who waits. A user may be of the least priority, SCHED_IDLE, and so be interrupted for long while he holds them. What he
- * causes is therefore done by a worker of the kernel, which he waits for.
+ * Nobody who holds such a lock inherits the priority of who waits. A user may be of the least priority, SCHED_IDLE, and so be interrupted for
+ * long while he holds it. What he causes is therefore done by a worker of the kernel, which he waits for: one of the highest priority, as
+ * somebody may wait for him who has one.
  */
 
 #include <linux/ftrace.h>
+#include <linux/uprobes.h>
 #include <linux/workqueue.h>
 
 #include "common.h"
@@ -28,7 +30,7 @@ static void dtrace_patching_do(struct work_struct *work)
 	patching->what(patching->data);
 }
 
-/* Does what changes the kernel's text, as one whom nobody waits for in vain. Whoever calls this may hold locks that no worker wants. */
+/* Does something as one whom nobody waits for in vain. Whoever calls this holds no lock that it takes, nor one that others need and that has no gate. */
 void dtrace_patch(void (*what)(void *data), void *data)
 {
 	struct dtrace_patching patching = { .what = what, .data = data };
@@ -38,7 +40,7 @@ void dtrace_patch(void (*what)(void *data), void *data)
 		return;
 	}
 	INIT_WORK_ONSTACK(&patching.work, dtrace_patching_do);
-	queue_work(system_dfl_wq, &patching.work);
+	queue_work(system_highpri_wq, &patching.work);
 	flush_work(&patching.work);
 	destroy_work_on_stack(&patching.work);
 }
@@ -79,4 +81,40 @@ int dtrace_filter_register(struct ftrace_ops *ops)
 
 	dtrace_patch(dtrace_filter_begin, &filter);
 	return filter.error;
+}
+
+struct dtrace_uprobing {
+	struct inode *inode;
+	loff_t offset, counter;
+	struct uprobe_consumer *consumer;
+	struct uprobe *uprobe;
+};
+
+static void dtrace_uprobe_add(void *data)
+{
+	struct dtrace_uprobing *it = data;
+
+	it->uprobe = uprobe_register(it->inode, it->offset, it->counter, it->consumer);
+}
+
+struct uprobe *dtrace_uprobe_register(struct inode *inode, loff_t offset, loff_t counter, struct uprobe_consumer *consumer)
+{
+	struct dtrace_uprobing it = { .inode = inode, .offset = offset, .counter = counter, .consumer = consumer };
+
+	dtrace_patch(dtrace_uprobe_add, &it);
+	return it.uprobe;
+}
+
+static void dtrace_uprobe_drop(void *data)
+{
+	struct dtrace_uprobing *it = data;
+
+	uprobe_unregister_nosync(it->uprobe, it->consumer);
+}
+
+void dtrace_uprobe_unregister(struct uprobe *uprobe, struct uprobe_consumer *consumer)
+{
+	struct dtrace_uprobing it = { .uprobe = uprobe, .consumer = consumer };
+
+	dtrace_patch(dtrace_uprobe_drop, &it);
 }

@@ -153,17 +153,31 @@ bool dtrace_syscall_at(uintptr_t table, unsigned int n, struct dtrace_syscall *o
 	return true;
 }
 
-/* Calls each() for every tracepoint that has an event, with the name of the event's subsystem. */
-void dtrace_each_event(struct list_head *events, struct mutex *lock,
-		       void (*each)(void *data, struct tracepoint *tp, const char *system), void *data)
+struct dtrace_events {
+	struct list_head *all;
+	struct mutex *lock;
+	void (*each)(void *data, struct tracepoint *tp, const char *system);
+	void *data;
+};
+
+static void dtrace_events_walk(void *data)
 {
+	const struct dtrace_events *events = data;
 	struct trace_event_call *call;
 
-	mutex_lock(lock);
-	list_for_each_entry(call, events, list)
+	guard(mutex)(events->lock);
+	list_for_each_entry(call, events->all, list)
 		if ((call->flags & TRACE_EVENT_FL_TRACEPOINT) && call->tp && call->class && call->class->system)
-			each(data, call->tp, call->class->system);
-	mutex_unlock(lock);
+			events->each(events->data, call->tp, call->class->system);
+}
+
+/* Calls each() for every tracepoint that has an event, with the name of the event's subsystem, perhaps in another task. */
+void dtrace_each_event(struct list_head *all, struct mutex *lock,
+		       void (*each)(void *data, struct tracepoint *tp, const char *system), void *data)
+{
+	struct dtrace_events events = { .all = all, .lock = lock, .each = each, .data = data };
+
+	dtrace_patch(dtrace_events_walk, &events);
 }
 
 /* Calls each() for every tracepoint that the module defines. */

@@ -234,17 +234,24 @@ static int dtrace_watch_find(const char *name, uintptr_t *at)
 	return dtrace_symbol(name, at) && *at ? 0 : -ENOENT;
 }
 
-/* Has threads taken out of slots before they handle signals. The caller has counted an area. */
-int dtrace_watch_signals(void)
+static void dtrace_watch_signals_do(void *data)
 {
+	int *error = data;
 	uintptr_t at;
-	int error;
 
 	guard(mutex)(&dtrace_signal_lock);
-	if (dtrace_watching_signals.now)
-		return 0;
-	error = dtrace_watch_find("get_signal", &at);
-	return error ?: dtrace_ops_begin(&dtrace_signal_ops, &at, 1, &dtrace_watching_signals);
+	*error = dtrace_watching_signals.now ? 0 : dtrace_watch_find("get_signal", &at);
+	if (!*error)
+		*error = dtrace_ops_begin(&dtrace_signal_ops, &at, 1, &dtrace_watching_signals);
+}
+
+/* Has threads taken out of slots before they handle signals. The caller has counted an area. A program may do this on its own way: the lock has no gate. */
+int dtrace_watch_signals(void)
+{
+	int error;
+
+	dtrace_patch(dtrace_watch_signals_do, &error);
+	return error;
 }
 
 /* Has it rest where there are no areas, unless it did a short while ago. */

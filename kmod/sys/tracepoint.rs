@@ -286,7 +286,8 @@ fn systems(lasts: impl Fn(usize) -> bool) -> Result<ByTracepoint<*const c_char>>
     let events = symbols::lookup(c"ftrace_events")?;
     let lock = symbols::lookup(c"event_mutex")?;
     let mut found = Found::new();
-    // SAFETY: The addresses are those of the list and the mutex that guards it; `each` gets the sink, which outlives the call.
+    // SAFETY: The addresses are those of the list and the mutex that guards it; `each` gets the sink, which outlives the call. It may be called in
+    // another task, for which this one waits.
     unsafe {
         bindings::dtrace_each_event(
             events.as_ptr(),
