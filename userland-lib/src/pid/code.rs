@@ -32,6 +32,8 @@ pub struct Text {
 #[derive(Clone, Debug)]
 pub struct Code {
     functions: Vec<Function>,
+    /// Of each function how far it and those before it reach.
+    reach: Vec<u64>,
     texts: Vec<Text>,
     pub(super) instructions: Instructions,
 }
@@ -45,8 +47,14 @@ impl Code {
         };
         functions.retain(has_code);
         elf::sort(&mut functions);
+        let farther = |reach: &mut u64, function: &Function| {
+            *reach = (*reach).max(function.address.saturating_add(function.size));
+            Some(*reach)
+        };
+        let reach = functions.iter().scan(0, farther).collect();
         Self {
             functions,
+            reach,
             texts,
             instructions,
         }
@@ -60,14 +68,19 @@ impl Code {
         let instructions =
             instructions.ok_or_else(|| io::Error::other("code of an unknown machine"))?;
         let mut texts = Vec::new();
+        // Segments that have the same bytes would have these copied again and again.
+        let mut left = bytes.len();
         let segments = file
             .segments()
             .filter(|segment| elf::is_code(segment.flags()));
         for segment in segments.take(TEXTS_MAX) {
+            let text = segment.data().map_err(invalid)?;
+            let rest = left.checked_sub(text.len());
+            left = rest.ok_or_else(|| io::Error::other("more text than the file has"))?;
             texts.push(Text {
                 address: segment.address(),
                 offset: segment.file_range().0,
-                bytes: segment.data().map_err(invalid)?.to_vec(),
+                bytes: text.to_vec(),
             });
         }
         // A probe cannot be called by a longer name.
@@ -95,10 +108,12 @@ impl Code {
         self.functions.get(first)
     }
 
-    /// The function that the byte at `address` is of.
+    /// The function that the byte at `address` is of, the first of several.
     pub fn function_at(&self, address: u64) -> Option<&Function> {
-        let mut found = self.functions.iter();
-        found.find(|f| address.checked_sub(f.address).is_some_and(|o| o < f.size))
+        // The first that makes them reach farther than that reaches so far itself.
+        let at = self.reach.partition_point(|reach| *reach <= address);
+        let function = self.functions.get(at);
+        function.filter(|function| function.address <= address)
     }
 
     /// Where in the file the byte of text at `address` is.

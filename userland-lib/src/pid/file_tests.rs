@@ -258,3 +258,21 @@ fn what_is_packed_badly_names_nothing() {
         assert!(bare.function("shown").is_some(), "{pack}");
     }
 }
+
+#[test]
+fn segments_that_have_the_same_text_are_not_read_again_and_again() {
+    let mut bytes = std::fs::read("/usr/bin/true").unwrap();
+    assert!(Code::parse(&bytes).is_ok());
+    // Elf64_Ehdr: where program headers are, and how many; Elf64_Phdr: 56 bytes, the flags behind the kind.
+    let word =
+        |bytes: &[u8], at: usize| usize::from(u16::from_le_bytes([bytes[at], bytes[at + 1]]));
+    let (first, count) = (word(&bytes, 0x20), word(&bytes, 0x38));
+    let headers = || (0..count).map(|n| first + 56 * n);
+    let is_text = |at: &usize| bytes[*at] == 1 && bytes[at + 4] & 1 != 0;
+    let text = headers().find(is_text).unwrap();
+    for at in headers() {
+        bytes.copy_within(text..text + 56, at);
+    }
+    let error = Code::parse(&bytes).unwrap_err();
+    assert_eq!(error.to_string(), "more text than the file has");
+}

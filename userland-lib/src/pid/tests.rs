@@ -533,3 +533,35 @@ fn instructions_follow_each_other_as_the_machine_has_it() {
         [0, 1, 2]
     );
 }
+
+#[test]
+fn an_address_is_of_the_first_function_that_reaches_over_it() {
+    let mut random = 7u64;
+    let mut next = |most: u64| {
+        random = random.wrapping_mul(6364136223846793005).wrapping_add(1);
+        (random >> 33) % most
+    };
+    for _ in 0..200 {
+        let mut functions = Vec::new();
+        for n in 0..next(12) {
+            functions.push(Function {
+                name: n.to_string(),
+                address: 0x100 + next(60),
+                size: 1 + next(20) * next(2) + next(4),
+                binding: Binding::Local,
+            });
+        }
+        let text = Text {
+            address: 0x100,
+            offset: 0,
+            bytes: vec![0x90; 100],
+        };
+        let code = Code::new(functions, vec![text], Instructions::X86(64));
+        let all: Vec<&Function> = code.functions().flatten().collect();
+        for address in 0xf0..0x180 {
+            let has = |f: &&&Function| (f.address..f.address + f.size).contains(&address);
+            let first = all.iter().find(has).copied();
+            assert_eq!(code.function_at(address), first, "{address:#x} in {all:?}");
+        }
+    }
+}

@@ -157,16 +157,12 @@ fn of<'d, H: FileHeader<Endian = Endianness>, R: ReadRef<'d>>(data: R) -> Option
     let told: HashSet<Site<'_>> = raw.iter().chain(&asked).map(Raw::site).collect();
     raw.extend(again.into_iter().filter(|raw| !told.contains(&raw.site())));
     // The semaphore is counted where the probe is, if it is anywhere.
-    asked.retain(|asks| {
-        let mut sites = raw.iter().filter(|raw| !raw.asks);
-        !sites.any(|raw| (raw.provider, raw.name) == (asks.provider, asks.name))
-    });
+    let sites = raw.iter().filter(|raw| !raw.asks);
+    let sites: HashSet<_> = sites.map(|raw| (raw.provider, raw.name)).collect();
+    asked.retain(|asks| !sites.contains(&(asks.provider, asks.name)));
     raw.extend(asked.into_iter().map(|asks| Raw { asks: true, ..asks }));
-    let needs_symbols = raw.iter().any(|note| names_symbol(note.arguments));
-    let symbols = match needs_symbols {
-        true => symbols(header, endian, data),
-        false => HashMap::new(),
-    };
+    let wanted = raw.iter().flat_map(|note| words(note.arguments)).collect();
+    let symbols = symbols(header, endian, data, &wanted);
     let find = |name: &str| symbols.get(name).copied().flatten();
     let mut notes: Vec<Note> = raw
         .iter()
@@ -218,20 +214,28 @@ fn mapped_size(address: u64, size: u64) -> u64 {
         .map_or(size, |end| end.wrapping_sub(address))
 }
 
-/// Whether arguments may name a symbol: registers have their sign before them, numbers begin with a digit.
-fn names_symbol(arguments: &str) -> bool {
-    let mut words = arguments.split(['@', '+', '(', ' ']);
-    words.any(|word| word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_'))
+/// What may be names of symbols in arguments: registers have their sign before them, numbers begin with a digit.
+fn words(arguments: &str) -> impl Iterator<Item = &str> {
+    let is_name = |word: &&str| word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    let words = arguments.split(['@', '+', '-', '(', ' ']);
+    words.filter(is_name)
 }
 
-/// The addresses of symbols; nothing for those of several.
+/// Symbols of a table that are looked at.
+const SYMBOLS_MAX: usize = 1 << 22;
+
+/// The addresses of those symbols that are wanted; nothing for those of several.
 fn symbols<'d, H: FileHeader<Endian = Endianness>, R: ReadRef<'d>>(
     header: &H,
     endian: Endianness,
     data: R,
+    wanted: &HashSet<&str>,
 ) -> HashMap<String, Option<u64>> {
     use object::read::elf::Sym;
     let mut found = HashMap::new();
+    if wanted.is_empty() {
+        return found;
+    }
     let Ok(sections) = header.sections(endian, data) else {
         return found;
     };
@@ -239,12 +243,12 @@ fn symbols<'d, H: FileHeader<Endian = Endianness>, R: ReadRef<'d>>(
         let Ok(table) = sections.symbols(endian, data, kind) else {
             continue;
         };
-        for symbol in table.iter() {
+        for symbol in table.iter().take(SYMBOLS_MAX) {
             let name = table.symbol_name(endian, symbol).ok();
             let Some(name) = name.and_then(|name| std::str::from_utf8(name).ok()) else {
                 continue;
             };
-            if symbol.is_undefined(endian) || name.is_empty() {
+            if symbol.is_undefined(endian) || !wanted.contains(name) {
                 continue;
             }
             let address: u64 = symbol.st_value(endian).into();
