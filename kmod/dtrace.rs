@@ -21,6 +21,7 @@ use framework::Framework;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 use sys::module::parameter;
+use sys::patching::Patchers;
 use sys::pause::Calls;
 use sys::percpu::CpuScratch;
 use sys::stack::Walks;
@@ -79,11 +80,13 @@ struct Dtrace {
     _tables: Tables,
     _walks: Walks,
     _scratch: CpuScratch,
+    _patchers: Patchers,
 }
 
 impl kernel::Module for Dtrace {
     fn init(module: &'static ThisModule) -> Result<Self> {
         let [consumers, helpers] = sys::layout::paths()?;
+        let patchers = Patchers::new()?;
         let scratch = CpuScratch::new()?;
         let tables = Tables::new()?;
         let walks = Walks::new()?;
@@ -119,6 +122,7 @@ impl kernel::Module for Dtrace {
             _tables: tables,
             _walks: walks,
             _scratch: scratch,
+            _patchers: patchers,
         })
     }
 }

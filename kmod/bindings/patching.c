@@ -17,6 +17,20 @@
 #include "common.h"
 #include "patching.h"
 
+static struct workqueue_struct *dtrace_patchers;
+
+int dtrace_patching_init(void)
+{
+	dtrace_patchers = alloc_workqueue("dtrace_patchers", WQ_UNBOUND | WQ_HIGHPRI, 0);
+	return dtrace_patchers ? 0 : -ENOMEM;
+}
+
+/* Nobody patches any more. */
+void dtrace_patching_exit(void)
+{
+	destroy_workqueue(dtrace_patchers);
+}
+
 struct dtrace_patching {
 	struct work_struct work;
 	void (*what)(void *data);
@@ -40,7 +54,7 @@ void dtrace_patch(void (*what)(void *data), void *data)
 		return;
 	}
 	INIT_WORK_ONSTACK(&patching.work, dtrace_patching_do);
-	queue_work(system_highpri_wq, &patching.work);
+	queue_work(dtrace_patchers, &patching.work);
 	flush_work(&patching.work);
 	destroy_work_on_stack(&patching.work);
 }

@@ -12,6 +12,8 @@ struct inode;
 struct uprobe;
 struct uprobe_consumer;
 
+int dtrace_patching_init(void);
+void dtrace_patching_exit(void);
 void dtrace_patch(void (*what)(void *data), void *data);
 /* As ftrace_set_filter_ips() and register_ftrace_function(). */
 int dtrace_filter_set(struct ftrace_ops *ops, uintptr_t *at, unsigned int count, int remove, int reset);

@@ -43,6 +43,7 @@ pub mod module;
 pub mod module_tracepoints;
 pub mod nofault;
 pub mod once;
+pub mod patching;
 pub mod paths;
 pub mod pause;
 pub mod percpu;
