@@ -27,7 +27,6 @@
 
 #include "helpers.h"
 #include "own.h"
-#include "patching.h"
 #include "pause.h"
 #include "pen.h"
 #include "slots.h"
@@ -54,10 +53,9 @@ static struct uprobe *dtrace_own_join(struct dtrace_carrier *carrier)
 	return uprobe_register(inode, carrier->offset, 0, &carrier->consumer);
 }
 
-/* Uprobes are told who has them set a breakpoint. */
-static void dtrace_own_register_do(void *data)
+/* Has uprobes know a breakpoint of ours. They set none in text that may be written to. */
+static bool dtrace_own_register(struct dtrace_carrier *carrier)
 {
-	struct dtrace_carrier *carrier = data;
 	struct dtrace_memory *memory = carrier->memory;
 
 	WRITE_ONCE(memory->yields, false);
@@ -66,17 +64,11 @@ static void dtrace_own_register_do(void *data)
 	carrier->uprobe = dtrace_own_join(carrier);
 	WRITE_ONCE(memory->yielder, NULL);
 	WRITE_ONCE(memory->yielded, NULL);
-}
-
-/* Has uprobes know a breakpoint of ours. They set none in text that may be written to. */
-static bool dtrace_own_register(struct dtrace_carrier *carrier)
-{
-	dtrace_patch(dtrace_own_register_do, carrier);
 	if (IS_ERR(carrier->uprobe))
 		return false;
-	if (READ_ONCE(carrier->memory->yields))
+	if (READ_ONCE(memory->yields))
 		return true;
-	dtrace_uprobe_unregister(carrier->uprobe, &carrier->consumer);
+	uprobe_unregister_nosync(carrier->uprobe, &carrier->consumer);
 	uprobe_unregister_sync();
 	return false;
 }

@@ -19,7 +19,6 @@
 #include <linux/slab.h>
 
 #include "own.h"
-#include "patching.h"
 
 struct dtrace_guard {
 	struct uprobe_consumer consumer;
@@ -46,18 +45,11 @@ static LIST_HEAD(dtrace_guards);
 /* Who takes guards away, and no breakpoints with them. */
 static struct task_struct *dtrace_guards_dismisser;
 
-struct dtrace_guarding {
-	struct dtrace_known *known;
-	struct file *file;
-	struct mm_struct *mm;
-	int error;
-};
-
 /*
  * Has uprobes see to the place, which is in this file and has a breakpoint in a memory. EINVAL: somebody has a uprobe with a counter
  * there. EIO, ENOTSUPP: uprobes can have none there.
  */
-static int dtrace_guard_set(struct dtrace_known *known, struct file *file, struct mm_struct *mm)
+int dtrace_known_guard(struct dtrace_known *known, struct file *file, struct mm_struct *mm)
 {
 	struct dtrace_guard *made;
 	int error;
@@ -86,22 +78,6 @@ static int dtrace_guard_set(struct dtrace_known *known, struct file *file, struc
 	list_add(&made->all, &dtrace_guards);
 	smp_store_release(&known->guard, made);
 	return 0;
-}
-
-static void dtrace_guard_do(void *data)
-{
-	struct dtrace_guarding *it = data;
-
-	it->error = dtrace_guard_set(it->known, it->file, it->mm);
-}
-
-/* The same for whoever meets such a breakpoint: the lock here has no gate. */
-int dtrace_known_guard(struct dtrace_known *known, struct file *file, struct mm_struct *mm)
-{
-	struct dtrace_guarding it = { .known = known, .file = file, .mm = mm };
-
-	dtrace_patch(dtrace_guard_do, &it);
-	return it.error;
 }
 
 /* Who has uprobes at a place, as far as a guard can tell. Does not sleep. */

@@ -26,6 +26,7 @@
 
 #include "helpers.h"
 #include "own.h"
+#include "patching.h"
 #include "pause.h"
 #include "slots.h"
 
@@ -226,27 +227,37 @@ static void dtrace_memory_free(struct dtrace_memory *memory)
 	kfree(memory);
 }
 
-/* Has a memory known from now on; NULL if that cannot be. Its caller puts it. */
-struct dtrace_memory *dtrace_memory_make(struct mm_struct *mm)
-{
+struct dtrace_memory_making {
+	struct mm_struct *mm;
 	struct dtrace_memory *memory;
+};
+
+static void dtrace_memory_make_do(void *data)
+{
+	struct dtrace_memory_making *making = data;
 
 	guard(mutex)(&dtrace_memories_lock);
-	memory = dtrace_memory_get(mm);
-	if (memory)
-		return memory;
-	if (dtrace_memories_ended || dtrace_watch_begin())
-		return NULL;
+	making->memory = dtrace_memory_get(making->mm);
+	if (making->memory || dtrace_memories_ended || dtrace_watch_begin())
+		return;
 	if (!dtrace_memories_attended) {
 		dtrace_memories_attended = true;
 		dtrace_traps_attend();
 		schedule_delayed_work(&dtrace_memories_work, HZ);
 	}
 	/* If there is no memory for it the work ends what has begun. */
-	memory = dtrace_memory_alloc(mm, false, GFP_KERNEL);
-	if (memory)
-		refcount_inc(&memory->count);
-	return memory;
+	making->memory = dtrace_memory_alloc(making->mm, false, GFP_KERNEL);
+	if (making->memory)
+		refcount_inc(&making->memory->count);
+}
+
+/* Has a memory known from now on; NULL if that cannot be. Its caller puts it. A program may do this on its own way: the lock has no gate. */
+struct dtrace_memory *dtrace_memory_make(struct mm_struct *mm)
+{
+	struct dtrace_memory_making making = { .mm = mm };
+
+	dtrace_patch(dtrace_memory_make_do, &making);
+	return making.memory;
 }
 
 /* How many are looked at before others get the lock. */

@@ -2,16 +2,14 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * What takes locks of the kernel's that everybody needs: changes of its text, for which module loading, jump labels and other tracers wait, and
- * of programs' text by uprobes, for which every fork does.
+ * What takes locks of the kernel's that everybody needs, as changes of its text do: module loading, jump labels and other tracers wait for them.
  *
  * Nobody who holds such a lock inherits the priority of who waits. A user may be of the least priority, SCHED_IDLE, and so be interrupted for
  * long while he holds it. What he causes is therefore done by a worker of the kernel, which he waits for: one of the highest priority, as
- * somebody may wait for him who has one.
+ * somebody may wait for him who has one. Not what may wait for a file, as uprobes do: only he can be killed.
  */
 
 #include <linux/ftrace.h>
-#include <linux/uprobes.h>
 #include <linux/workqueue.h>
 
 #include "common.h"
@@ -21,7 +19,7 @@ static struct workqueue_struct *dtrace_patchers;
 
 int dtrace_patching_init(void)
 {
-	dtrace_patchers = alloc_workqueue("dtrace_patchers", WQ_UNBOUND | WQ_HIGHPRI, 0);
+	dtrace_patchers = alloc_workqueue("dtrace_patchers", WQ_UNBOUND | WQ_HIGHPRI, WQ_MAX_ACTIVE);
 	return dtrace_patchers ? 0 : -ENOMEM;
 }
 
@@ -95,40 +93,4 @@ int dtrace_filter_register(struct ftrace_ops *ops)
 
 	dtrace_patch(dtrace_filter_begin, &filter);
 	return filter.error;
-}
-
-struct dtrace_uprobing {
-	struct inode *inode;
-	loff_t offset, counter;
-	struct uprobe_consumer *consumer;
-	struct uprobe *uprobe;
-};
-
-static void dtrace_uprobe_add(void *data)
-{
-	struct dtrace_uprobing *it = data;
-
-	it->uprobe = uprobe_register(it->inode, it->offset, it->counter, it->consumer);
-}
-
-struct uprobe *dtrace_uprobe_register(struct inode *inode, loff_t offset, loff_t counter, struct uprobe_consumer *consumer)
-{
-	struct dtrace_uprobing it = { .inode = inode, .offset = offset, .counter = counter, .consumer = consumer };
-
-	dtrace_patch(dtrace_uprobe_add, &it);
-	return it.uprobe;
-}
-
-static void dtrace_uprobe_drop(void *data)
-{
-	struct dtrace_uprobing *it = data;
-
-	uprobe_unregister_nosync(it->uprobe, it->consumer);
-}
-
-void dtrace_uprobe_unregister(struct uprobe *uprobe, struct uprobe_consumer *consumer)
-{
-	struct dtrace_uprobing it = { .uprobe = uprobe, .consumer = consumer };
-
-	dtrace_patch(dtrace_uprobe_drop, &it);
 }

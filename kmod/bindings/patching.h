@@ -8,9 +8,6 @@
 #include <linux/types.h>
 
 struct ftrace_ops;
-struct inode;
-struct uprobe;
-struct uprobe_consumer;
 
 int dtrace_patching_init(void);
 void dtrace_patching_exit(void);
@@ -18,8 +15,5 @@ void dtrace_patch(void (*what)(void *data), void *data);
 /* As ftrace_set_filter_ips() and register_ftrace_function(). */
 int dtrace_filter_set(struct ftrace_ops *ops, uintptr_t *at, unsigned int count, int remove, int reset);
 int dtrace_filter_register(struct ftrace_ops *ops);
-/* As uprobe_register() and uprobe_unregister_nosync(). */
-struct uprobe *dtrace_uprobe_register(struct inode *inode, loff_t offset, loff_t counter, struct uprobe_consumer *consumer);
-void dtrace_uprobe_unregister(struct uprobe *uprobe, struct uprobe_consumer *consumer);
 
 #endif

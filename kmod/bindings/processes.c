@@ -22,7 +22,6 @@
 
 #include "helpers.h"
 #include "own.h"
-#include "patching.h"
 #include "processes.h"
 
 /* A process that the current one knows by this number, and its memory. */
@@ -177,7 +176,7 @@ static void dtrace_carrier_register(struct dtrace_carrier *carrier)
 		carrier->error = -EOPNOTSUPP;
 		return;
 	}
-	carrier->uprobe = dtrace_uprobe_register(file_inode(carrier->file), carrier->offset, carrier->counter, &carrier->consumer);
+	carrier->uprobe = uprobe_register(file_inode(carrier->file), carrier->offset, carrier->counter, &carrier->consumer);
 	if (IS_ERR(carrier->uprobe)) {
 		carrier->error = PTR_ERR(carrier->uprobe);
 		return;
@@ -252,7 +251,7 @@ bool dtrace_carriers_take(struct dtrace_carrier **all, size_t count, struct dtra
 			continue;
 		dtrace_trap_remove(carrier);
 		if (carrier->state == DTRACE_CARRIED) {
-			dtrace_uprobe_unregister(carrier->uprobe, &carrier->consumer);
+			uprobe_unregister_nosync(carrier->uprobe, &carrier->consumer);
 			uprobes = true;
 		}
 		dtrace_own_forget(carrier);

@@ -254,12 +254,17 @@ int dtrace_watch_signals(void)
 	return error;
 }
 
-/* Has it rest where there are no areas, unless it did a short while ago. */
-void dtrace_watch_no_signals(void)
+static void dtrace_watch_no_signals_do(void *data)
 {
 	guard(mutex)(&dtrace_signal_lock);
 	if (!dtrace_slots_any() && !dtrace_watching_rests(&dtrace_watching_signals))
 		dtrace_ops_rest(&dtrace_watching_signals);
+}
+
+/* Has it rest where there are no areas, unless it did a short while ago. */
+void dtrace_watch_no_signals(void)
+{
+	dtrace_patch(dtrace_watch_no_signals_do, NULL);
 }
 
 /* Begins, unless it has begun. The caller serializes this and the end. */
