@@ -251,7 +251,10 @@ static void dtrace_memory_make_do(void *data)
 		refcount_inc(&making->memory->count);
 }
 
-/* Has a memory known from now on; NULL if that cannot be. Its caller puts it. A program may do this on its own way: the lock has no gate. */
+/*
+ * Has a memory known from now on; NULL if that cannot be. Its caller puts it. It may be the traced program itself, and the lock has no gate: hence a
+ * worker.
+ */
 struct dtrace_memory *dtrace_memory_make(struct mm_struct *mm)
 {
 	struct dtrace_memory_making making = { .mm = mm };

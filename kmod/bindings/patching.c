@@ -2,11 +2,11 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * What takes locks of the kernel's that everybody needs, as changes of its text do: module loading, jump labels and other tracers wait for them.
+ * Work under locks that everybody needs, as changes of the kernel's text are: module loading, jump labels and other tracers wait for them.
  *
- * Nobody who holds such a lock inherits the priority of who waits. A user may be of the least priority, SCHED_IDLE, and so be interrupted for
- * long while he holds it. What he causes is therefore done by a worker of the kernel, which he waits for: one of the highest priority, as
- * somebody may wait for him who has one. Not what may wait for a file, as uprobes do: only he can be killed.
+ * Such a lock lends its holder no priority. A user may be SCHED_IDLE, and be preempted for long while he holds one. So a worker does this work for
+ * him, and he waits. The worker is of nice -20, as others may wait for the user in turn. Uprobes are not told this way: they may wait for a
+ * file, and SIGKILL ends that wait of the user's, but not of a worker's.
  */
 
 #include <linux/ftrace.h>
@@ -42,7 +42,10 @@ static void dtrace_patching_do(struct work_struct *work)
 	patching->what(patching->data);
 }
 
-/* Does something as one whom nobody waits for in vain. Whoever calls this holds no lock that it takes, nor one that others need and that has no gate. */
+/*
+ * Calls what(data): in a worker, unless the caller may decide about priorities. May sleep, and no signal ends it. The caller holds no lock that
+ * what() takes, and none that others need but one with a gate (common.c).
+ */
 void dtrace_patch(void (*what)(void *data), void *data)
 {
 	struct dtrace_patching patching = { .what = what, .data = data };

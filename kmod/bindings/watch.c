@@ -240,12 +240,18 @@ static void dtrace_watch_signals_do(void *data)
 	uintptr_t at;
 
 	guard(mutex)(&dtrace_signal_lock);
-	*error = dtrace_watching_signals.now ? 0 : dtrace_watch_find("get_signal", &at);
+	*error = 0;
+	if (dtrace_watching_signals.now)
+		return;
+	*error = dtrace_watch_find("get_signal", &at);
 	if (!*error)
 		*error = dtrace_ops_begin(&dtrace_signal_ops, &at, 1, &dtrace_watching_signals);
 }
 
-/* Has threads taken out of slots before they handle signals. The caller has counted an area. A program may do this on its own way: the lock has no gate. */
+/*
+ * Has threads taken out of slots before they handle signals. The caller has counted an area. It may be the traced program itself, and the lock has no
+ * gate: hence a worker.
+ */
 int dtrace_watch_signals(void)
 {
 	int error;

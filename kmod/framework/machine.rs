@@ -170,7 +170,7 @@ impl<'a> KernelMachine<'a> {
     #[inline(never)]
     fn make_thread_key(&self) -> u64 {
         let who = self.task().who(self.guard.cpu().index());
-        // A program has come to a breakpoint: no interrupt has.
+        // A program that has come to a breakpoint is in no interrupt.
         let level = match self.args.in_program && self.guard.is_stopped() {
             true => 0,
             false => irq_level(),

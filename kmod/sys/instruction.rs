@@ -142,9 +142,7 @@ impl<H: Hit> Breakpoint<H> {
             self.hook.handler.missed(lost);
         }
     }
-}
 
-impl<H: Hit> Breakpoint<H> {
     /// Removes many, as fast as a few.
     pub fn remove(mut all: KVVec<Self>) {
         let mut raw = KVVec::new();
