@@ -24,23 +24,14 @@ dtrace -x temporal -qn 'pid$target:a.out:wide:entry { printf("%d\n", arg0); } pi
 	pid$target:a.out:scaled:entry { printf("%d %.2f %d\n", args[0], args[1], args[2]); }
 	pid$target:a.out:sum8: { @ = count(); } END { printa("%@d\n", @); }' -c pid-i386 2>&1
 
-# at WHAT COMMAND...: traces a program that waits, of whose process this is the only one.
+# at NAME COMMAND...: traces a program that waits.
 at() {
-	echo "$1"
-	shift
-	"$@" >/tmp/out &
-	until_line ready /tmp/out
-	pid=$(pgrep -f 'wait sum$' | tail -n 1)
+	waiting "$1" sum "${@:2}"
 	of -wp "$pid" -n 'BEGIN { system("kill -USR1 %d", $target); }'
 	wait
 	rm /tmp/out
 }
-cp "$(command -v pid-work)" /tmp/goes
-deleted() { /tmp/goes wait sum & rm /tmp/goes; wait; }
-at 'deleted' deleted
-at 'in memory' pid-memfd "$(command -v pid-work)" wait sum
-at 'in another mount namespace' unshare -m sh -c 'mount -t tmpfs none /mnt && cp $(command -v pid-work) /mnt/elsewhere && exec /mnt/elsewhere wait sum'
-at 'in another pid namespace' unshare -pf --mount-proc pid-work wait sum
+elsewhere at pid-work sum
 mkdir /tmp/lower /tmp/over
 mount -t tmpfs none /tmp/over && mkdir /tmp/over/upper /tmp/over/work /tmp/merged
 cp "$(command -v pid-work)" /tmp/lower/below

@@ -21,6 +21,8 @@ pid-shown mdwe wait load load load >/tmp/said & its=$!
 until_line ready /tmp/said
 dtrace -qn "$calls" -p $its >/tmp/seen 2>&1 &
 until_line begun /tmp/seen
+# It is not given to uprobes.
+echo "areas: $(grep -c '/dtrace-slots (deleted)' /proc/$its/maps)"
 kill -USR1 $its
 wait
 grep . /tmp/said /tmp/seen | sed 's/.*://'

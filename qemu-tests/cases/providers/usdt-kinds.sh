@@ -10,13 +10,9 @@ dtrace -x temporal -qn 'small$target:::told { printf("%d %d %d %x %d in %s:%s by
 	-o /tmp/told -c usdt-i386 2>&1
 cat /tmp/told
 
-# at WHAT COMMAND...: traces a program that waits, of whose process this is the only one, by its number and by a pattern.
+# at NAME COMMAND...: traces a program that waits by a pattern and by its number.
 at() {
-	echo "$1"
-	shift
-	"$@" >/tmp/out &
-	until_line ready /tmp/out
-	pid=$(pgrep -f 'wait tell$' | tail -n 1)
+	waiting "$1" tell "${@:2}"
 	dtrace -ln 'work*:::said-it' 2>&1 | awk 'NR > 1 { print $3, $4 }'
 	dtrace -x temporal -qn 'work$target:::said-it { @[probemod, probefunc] = sum(args[0]); } BEGIN { system("kill -USR1 %d", $target); }
 		END { printa("%s:%s %@d\n", @); }' -wp "$pid" 2>&1 | grep .
@@ -24,12 +20,7 @@ at() {
 	cat /tmp/out
 	rm /tmp/out
 }
-cp "$(command -v usdt-work)" /tmp/goes
-deleted() { /tmp/goes wait tell & rm /tmp/goes; wait; }
-at 'deleted' deleted
-at 'in memory' pid-memfd "$(command -v usdt-work)" wait tell
-at 'in another mount namespace' unshare -m sh -c 'mount -t tmpfs none /mnt && cp $(command -v usdt-work) /mnt/elsewhere && exec /mnt/elsewhere wait tell'
-at 'in another pid namespace' unshare -pf --mount-proc usdt-work wait tell
+elsewhere at usdt-work tell
 
 # What begins later, where nobody can open its file by the path that it has there.
 echo 'later, in other namespaces'
