@@ -221,7 +221,7 @@ fn words(arguments: &str) -> impl Iterator<Item = &str> {
     words.filter(is_name)
 }
 
-/// Symbols of a table that are looked at.
+/// Symbols of a table that are looked at: more than large programs have with debugging symbols, and the time for them is bounded.
 const SYMBOLS_MAX: usize = 1 << 22;
 
 /// The addresses of those symbols that are wanted; nothing for those of several.
