@@ -21,6 +21,7 @@
 #include <linux/mmap_lock.h>
 #include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
+#include <linux/sched/task_stack.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/task_work.h>
@@ -71,13 +72,6 @@ static bool dtrace_own_register(struct dtrace_carrier *carrier)
 	uprobe_unregister_nosync(carrier->uprobe, &carrier->consumer);
 	uprobe_unregister_sync();
 	return false;
-}
-
-/* Takes a breakpoint away. The memory is locked. */
-static void dtrace_own_lose(struct dtrace_carrier *carrier)
-{
-	if (!dtrace_own_drop(carrier))
-		carrier->lose(carrier);
 }
 
 /* Gives a breakpoint to uprobes, which find it in place. The memory is locked. Of a user's they get none that they have not. */
@@ -282,6 +276,14 @@ static void dtrace_own_stepped(u64 address)
 	dtrace_watch_force(SIGTRAP, TRAP_TRACE, address);
 }
 
+/* The current program has met a debugger's breakpoint at an address, where ours is too: it gets the signal that the processor's exception is. */
+static void dtrace_own_signalled(u64 address)
+{
+	dtrace_trap_leave(task_pt_regs(current), address);
+	dtrace_trap_met();
+	force_sig(SIGTRAP);
+}
+
 /* Writes anew what belongs into what was mapped. The memory is locked. */
 static void dtrace_errand_renew(struct dtrace_memory *memory, const struct dtrace_errand *errand)
 {
@@ -297,6 +299,10 @@ static void dtrace_errand_do(const struct dtrace_errand *errand)
 
 	if (errand->kind == DTRACE_ERRAND_STEP) {
 		dtrace_own_stepped(errand->address);
+		return;
+	}
+	if (errand->kind == DTRACE_ERRAND_SIGNAL) {
+		dtrace_own_signalled(errand->address);
 		return;
 	}
 	if (errand->kind == DTRACE_ERRAND_AFFIRM) {
@@ -384,23 +390,23 @@ void dtrace_own_errand(u64 address, enum dtrace_errand_kind kind)
 }
 
 /*
- * Has who steps through the current program see a step when it is back from the exception, which begins by answering a breakpoint: this
- * comes before that, the next two behind it. Does not sleep. NULL: there is no memory.
+ * Has who debugs the current program see a step or a breakpoint when it is back from the exception, which begins by answering a breakpoint: this
+ * comes before that, one of the next two behind it. Does not sleep. NULL: there is no memory.
  */
-struct dtrace_errand *dtrace_own_step(void)
+struct dtrace_errand *dtrace_errand_ahead(enum dtrace_errand_kind kind)
 {
-	return dtrace_errand_make((struct dtrace_errand){ .kind = DTRACE_ERRAND_STEP });
+	return dtrace_errand_make((struct dtrace_errand){ .kind = kind });
 }
 
-void dtrace_own_step_made(struct dtrace_errand *step, u64 address)
+void dtrace_errand_go(struct dtrace_errand *errand, u64 address)
 {
-	step->address = address;
-	dtrace_errand_queue(step);
+	errand->address = address;
+	dtrace_errand_queue(errand);
 }
 
-void dtrace_own_step_unmade(struct dtrace_errand *step)
+void dtrace_errand_not(struct dtrace_errand *errand)
 {
-	kfree(step);
+	kfree(errand);
 }
 
 /* A file was mapped by the current program. Does not sleep. */
@@ -443,6 +449,10 @@ enum dtrace_keep dtrace_watch_keeps(const struct arch_uprobe *uprobe, struct vm_
 	if (dtrace_guards_keep() || !memchr_inv(uprobe->insn, 0, sizeof(uprobe->insn)))
 		return DTRACE_STAYS;
 	guard(rcu)();
+	/* They take out ours, and nobody gives it to them again. */
+	carrier = dtrace_own_covered_at(vma, address, DTRACE_CARRIED);
+	if (carrier && cmpxchg(&carrier->state, DTRACE_CARRIED, DTRACE_GONE) == DTRACE_CARRIED)
+		return DTRACE_COMES_BACK;
 	carrier = dtrace_own_at(vma, address);
 	if (!carrier || READ_ONCE(carrier->state) == DTRACE_LENT)
 		return DTRACE_GOES;

@@ -42,10 +42,27 @@ MODULE_PARM_DESC(own_breakpoints, "Write breakpoints into the one process that i
 /* How often a thread is waited for that goes on where one is to be, a tick each time. */
 #define DTRACE_OWN_TRIES 10
 
+/* Whether somebody debugs the program that a pen writes to. All threads are looked at, so it is asked once. */
+static bool dtrace_pen_is_debugged(struct dtrace_pen *pen)
+{
+	if (!pen->asked)
+		pen->is_debugged = dtrace_is_debugged(pen->mm);
+	pen->asked = true;
+	return pen->is_debugged;
+}
+
 /* Whether an address is where the carrier's text is; the lock of the memory is held. */
 bool dtrace_own_is_there(const struct dtrace_carrier *carrier, struct vm_area_struct *vma)
 {
 	return dtrace_has_text_at(vma, carrier->spot.address, carrier->file, carrier->offset);
+}
+
+/* Whether a carrier's instruction goes on as it should behind its first byte, which the pen is at, as far as the page goes. */
+static bool dtrace_pen_sees_rest(struct dtrace_pen *pen, const struct dtrace_carrier *carrier)
+{
+	u64 next = carrier->spot.address + 1;
+
+	return !offset_in_page(next) || dtrace_pen_sees(pen, next, carrier->code + 1, carrier->length - 1);
 }
 
 /* Writes the first byte of a carrier's instruction, as above. Where there is no file it may be another instruction by now. */
@@ -58,7 +75,7 @@ static int dtrace_pen_put(struct dtrace_pen *pen, const struct dtrace_carrier *c
 
 		if (error)
 			return error;
-		if (offset_in_page(at + 1) && !dtrace_pen_sees(pen, at + 1, carrier->code + 1, carrier->length - 1))
+		if (!dtrace_pen_sees_rest(pen, carrier))
 			return 0;
 	}
 	return dtrace_pen_replace(pen, at, old, new);
@@ -144,6 +161,14 @@ int dtrace_own_any_at(struct dtrace_memory *memory, bool (*is_there)(struct dtra
 	return error;
 }
 
+/* What is known of a place where a breakpoint may be one of ours that is left over; NULL: it is none. */
+static struct dtrace_known *dtrace_own_may_be_left(struct dtrace_memory *memory, struct vm_area_struct *vma, u64 address)
+{
+	struct dtrace_known *known = memory->inherited || memory->suspected ? dtrace_known_at(vma, address) : NULL;
+
+	return known && (memory->inherited || xa_load(&memory->suspects, (unsigned long)known)) ? known : NULL;
+}
+
 /*
  * Writes a breakpoint, unless it is one for uprobes. EBUSY: the program has another instruction there than its file, or than
  * was known there before. EAGAIN: some thread may have met a uprobe there that is gone, or the program's page has gone.
@@ -164,13 +189,18 @@ static int dtrace_own_plant(struct dtrace_memory *memory, struct dtrace_carrier 
 	carrier->missing = dtrace_pen_move(pen, at, true);
 	if (carrier->missing)
 		return -EAGAIN;
+	carrier->shown = carrier->code[0];
 	if (dtrace_pen_sees(pen, at, &breakpoint, 1)) {
 		carrier->joins = uprobes;
 		/* It may keep one that it has from its parent. */
-		known = dtrace_known_at(vma, at);
-		if ((uprobes && !carrier->uncarried) || !memory->inherited || !known)
+		known = dtrace_own_may_be_left(memory, vma, at);
+		if ((uprobes && (!carrier->uncarried || !known)) || (known && !memory->inherited))
 			return 0;
-		inherits = READ_ONCE(known->counter);
+		inherits = known && READ_ONCE(known->counter);
+		if (!known && (!dtrace_pen_sees_rest(pen, carrier) || !dtrace_pen_is_debugged(pen)))
+			return 0;
+		if (!known)
+			carrier->shown = DTRACE_BREAKPOINT;
 	} else if (!dtrace_pen_sees(pen, at, carrier->code, carrier->length)) {
 		/* Uprobes make a call of a long nop. */
 		carrier->joins = uprobes && carrier->length == CALL_INSN_SIZE;
@@ -423,7 +453,13 @@ static void dtrace_own_suspect(const struct dtrace_carrier *carrier)
 	WRITE_ONCE(memory->suspected, true);
 }
 
-/* What uprobes want too stays for them. Where the breakpoint may be somewhere else, or stays, it is remembered. */
+/* Whether a debugger has a breakpoint where a carrier's is. */
+bool dtrace_own_is_covered(const struct dtrace_carrier *carrier)
+{
+	return READ_ONCE(carrier->shown) == DTRACE_BREAKPOINT && !READ_ONCE(carrier->changed);
+}
+
+/* What uprobes or a debugger want too stays for them. Where the breakpoint may be somewhere else, or stays, it is remembered. */
 static void dtrace_own_lift(struct dtrace_carrier *carrier, struct dtrace_pen *pen)
 {
 	struct dtrace_memory *memory = carrier->memory;
@@ -434,23 +470,41 @@ static void dtrace_own_lift(struct dtrace_carrier *carrier, struct dtrace_pen *p
 
 	dtrace_memory_passes_none(memory);
 	dtrace_count_no_more(carrier, memory->mm, pen->brings);
-	if (moved || shared || dtrace_pen_put(pen, carrier, DTRACE_BREAKPOINT, carrier->code[0]) < 0)
+	/* One that nobody is there for any more would end the program. */
+	if (!moved && !shared && dtrace_own_is_covered(carrier) && dtrace_pen_is_debugged(pen)) {
+		xa_erase(&memory->suspects, (unsigned long)carrier->known);
+		return;
+	}
+	if (moved || shared || dtrace_pen_put(pen, carrier, DTRACE_BREAKPOINT, carrier->code[0]) < 0 || READ_ONCE(carrier->rewritten))
 		dtrace_own_suspect(carrier);
 }
 
-/* Takes a breakpoint out that nobody can answer, unless somebody else has one there. Its memory is locked. */
-int dtrace_own_drop(struct dtrace_carrier *carrier)
+/* Takes a breakpoint out that nobody can answer, unless somebody else has one there. Memory and mappings are locked. */
+static void dtrace_own_drop(struct dtrace_carrier *carrier, struct dtrace_pen *pen)
+{
+	dtrace_own_lift(carrier, pen);
+	if (!dtrace_own_is_covered(carrier))
+		dtrace_own_suspect(carrier);
+}
+
+static void dtrace_own_tell_lost(struct dtrace_carrier *carrier)
+{
+	WRITE_ONCE(carrier->changed, false);
+	carrier->lose(carrier);
+}
+
+/* The same, and tells. The memory is locked. */
+void dtrace_own_lose(struct dtrace_carrier *carrier)
 {
 	struct mm_struct *mm = carrier->spot.mm;
 	struct dtrace_pen pen = { .mm = mm, .brings = true };
 
 	if (mmap_read_lock_killable(mm))
-		return -EINTR;
-	dtrace_own_lift(carrier, &pen);
-	dtrace_own_suspect(carrier);
+		return;
+	dtrace_own_drop(carrier, &pen);
 	dtrace_pen_lift(&pen);
 	mmap_read_unlock(mm);
-	return 0;
+	dtrace_own_tell_lost(carrier);
 }
 
 /* Whether a breakpoint can be taken out, and counted down, without anything brought in. */
@@ -509,7 +563,7 @@ static void dtrace_own_lift_with(struct dtrace_memory *memory, struct dtrace_car
 	/* A debugger that has saved one puts it back when it detaches, even if uprobes carry that one now. */
 	if (dtrace_is_debugged(memory->mm))
 		for (n = 0; n < count; n++)
-			if (!all[n]->stays)
+			if (!all[n]->stays && !dtrace_own_is_covered(all[n]))
 				dtrace_own_suspect(all[n]);
 }
 
@@ -570,32 +624,63 @@ static void dtrace_own_restore(struct dtrace_carrier *carrier, struct dtrace_pen
 	struct dtrace_memory *memory = carrier->memory;
 	u64 at = carrier->spot.address;
 	struct vm_area_struct *vma = vma_lookup(memory->mm, at);
+	u8 shown = READ_ONCE(carrier->shown);
 
-	if (dtrace_own_is_there(carrier, vma) && !(vma->vm_flags & VM_WRITE) &&
-	    dtrace_pen_put(pen, carrier, carrier->code[0], DTRACE_BREAKPOINT) > 0)
+	if (!dtrace_own_is_there(carrier, vma) || vma->vm_flags & VM_WRITE || dtrace_pen_move(pen, at, false) ||
+	    !dtrace_pen_sees(pen, at, carrier->code, 1))
+		return;
+	/* A debugger's is gone with what was there, unless he has just written one. */
+	cmpxchg(&carrier->shown, shown, carrier->code[0]);
+	if (dtrace_pen_put(pen, carrier, carrier->code[0], DTRACE_BREAKPOINT) > 0)
 		dtrace_own_suspect(carrier);
 }
 
+/* Whether a debugger who was about to make another instruction of a carrier's has done so. */
+static bool dtrace_own_is_changed(struct dtrace_carrier *carrier, struct dtrace_pen *pen)
+{
+	const u8 breakpoint = DTRACE_BREAKPOINT;
+	u64 at = carrier->spot.address;
+
+	if (!READ_ONCE(carrier->changed))
+		return false;
+	/* Who writes later looks again when he has. */
+	WRITE_ONCE(carrier->changed, dtrace_pen_move(pen, at, false) || !dtrace_pen_sees(pen, at, &breakpoint, 1) ||
+					     !dtrace_pen_sees_rest(pen, carrier));
+	return READ_ONCE(carrier->changed);
+}
+
 /*
- * Writes those breakpoints of a memory between two addresses again that are not there: a file has been mapped. The memory is locked; whether it
- * could be done.
+ * Writes those breakpoints of a memory between two addresses again that are not there: a file has been mapped. Those that a debugger has made
+ * other instructions of are given up. The memory is locked; whether it could be done.
  */
 bool dtrace_own_renew(struct dtrace_memory *memory, u64 start, u64 end, struct dtrace_patience *patience)
 {
 	struct dtrace_pen pen = { .mm = memory->mm, .brings = true };
 	struct dtrace_carrier *carrier;
+	bool lost = false;
 
 	if (!dtrace_mappings_lock(memory->mm, patience))
 		return false;
 	list_for_each_entry(carrier, &memory->carriers, peer) {
 		u64 at = carrier->spot.address;
 
-		if (at >= start && at < end && dtrace_is_own(carrier))
-			dtrace_own_restore(carrier, &pen);
 		cond_resched();
+		if (at < start || at >= end || !dtrace_is_own(carrier))
+			continue;
+		if (dtrace_own_is_changed(carrier, &pen)) {
+			dtrace_own_drop(carrier, &pen);
+			lost = true;
+		} else {
+			dtrace_own_restore(carrier, &pen);
+		}
 	}
 	dtrace_pen_lift(&pen);
 	mmap_read_unlock(memory->mm);
+	if (!lost)
+		return true;
+	list_for_each_entry(carrier, &memory->carriers, peer)
+		if (dtrace_carrier_is_lost(carrier) && READ_ONCE(carrier->changed))
+			dtrace_own_tell_lost(carrier);
 	return true;
 }
 
@@ -605,6 +690,15 @@ struct dtrace_carrier *dtrace_own_at(struct vm_area_struct *vma, u64 address)
 	struct dtrace_carrier *carrier = dtrace_trap_at(vma->vm_mm, address);
 
 	return carrier && dtrace_is_own(carrier) && dtrace_own_is_there(carrier, vma) ? carrier : NULL;
+}
+
+/* One that was ours before uprobes had it, in a state, where a debugger has his own. The caller is seen by RCU. */
+struct dtrace_carrier *dtrace_own_covered_at(struct vm_area_struct *vma, u64 address, u8 state)
+{
+	struct dtrace_carrier *carrier = dtrace_trap_at(vma->vm_mm, address);
+
+	return carrier && smp_load_acquire(&carrier->state) == state && READ_ONCE(carrier->memory) && dtrace_own_is_covered(carrier) &&
+	       dtrace_own_is_there(carrier, vma) ? carrier : NULL;
 }
 
 /* Takes a breakpoint of ours out, so that uprobes find the instruction. The lock of the memory is held for writing. */
@@ -632,6 +726,10 @@ void dtrace_own_take_back(struct vm_area_struct *vma, u64 address)
 	/* Unless uprobes have got it from us meanwhile. */
 	if (carrier && (cmpxchg(&carrier->state, DTRACE_LENT, DTRACE_OWN) == DTRACE_LENT ||
 			cmpxchg(&carrier->state, DTRACE_SHARED, DTRACE_OWN) == DTRACE_SHARED))
+		code = carrier->code[0];
+	carrier = dtrace_own_covered_at(vma, address, DTRACE_GONE);
+	/* What comes back is the debugger's. */
+	if (carrier)
 		code = carrier->code[0];
 	rcu_read_unlock();
 	/* For a task that has been killed no page is brought in. The breakpoint is written when memories are swept. */

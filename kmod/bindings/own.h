@@ -3,7 +3,7 @@
 
 /*
  * Breakpoints of our own in programs, and what is known of those that were there; own.c, bring.c, counters.c, errands.c, known.c, guards.c, memories.c,
- * patience.c and watch.c hold the bodies.
+ * patience.c, shown.c and watch.c hold the bodies.
  */
 #ifndef _DTRACE_OWN_H
 #define _DTRACE_OWN_H
@@ -12,6 +12,7 @@
 #include <linux/compiler_types.h>
 #include <linux/completion.h>
 #include <linux/fs.h>
+#include <linux/ftrace.h>
 #include <linux/list.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
@@ -88,6 +89,8 @@ struct dtrace_memory {
 	unsigned long passes[DTRACE_LET_ON];
 	/* Between which addresses there ever were any. */
 	u64 lowest, highest;
+	/* The process that has read it by process_vm_readv() last; 0 for none. */
+	pid_t raw_reader;
 	/* Which one uprobes are getting, by whom, and whether they have set it. */
 	struct dtrace_carrier *yielded;
 	struct task_struct *yielder;
@@ -200,10 +203,12 @@ bool dtrace_carriers_take(struct dtrace_carrier **all, size_t count, struct dtra
 void dtrace_own_set(struct dtrace_carrier **all, size_t count, struct dtrace_patience *patience);
 void dtrace_own_clear(struct dtrace_carrier **all, size_t count, struct dtrace_patience *patience);
 void dtrace_own_forget(struct dtrace_carrier *carrier);
-int dtrace_own_drop(struct dtrace_carrier *carrier);
+void dtrace_own_lose(struct dtrace_carrier *carrier);
 struct dtrace_carrier *dtrace_own_at(struct vm_area_struct *vma, u64 address);
+struct dtrace_carrier *dtrace_own_covered_at(struct vm_area_struct *vma, u64 address, u8 state);
 void dtrace_own_lend(struct vm_area_struct *vma, u64 address);
 void dtrace_own_take_back(struct vm_area_struct *vma, u64 address);
+bool dtrace_own_is_covered(const struct dtrace_carrier *carrier);
 bool dtrace_own_renew(struct dtrace_memory *memory, u64 start, u64 end, struct dtrace_patience *patience);
 
 /* What is to be done before the current program comes to a breakpoint again. */
@@ -222,18 +227,28 @@ enum dtrace_errand_kind {
 	DTRACE_ERRAND_RENEW,
 	/* To stop behind it: who steps through the program has made a step, and we have. */
 	DTRACE_ERRAND_STEP,
+	/* To get the signal for it: a debugger has his own there too. */
+	DTRACE_ERRAND_SIGNAL,
 };
 
 void dtrace_own_errand(u64 address, enum dtrace_errand_kind kind);
-struct dtrace_errand *dtrace_own_step(void);
-void dtrace_own_step_made(struct dtrace_errand *step, u64 address);
-void dtrace_own_step_unmade(struct dtrace_errand *step);
+struct dtrace_errand *dtrace_errand_ahead(enum dtrace_errand_kind kind);
+void dtrace_errand_go(struct dtrace_errand *errand, u64 address);
+void dtrace_errand_not(struct dtrace_errand *errand);
 
-/* Of traps.c. */
+/* Of traps.c. No sequence count of a memory that nobody changes is that: those are even. */
+#define DTRACE_SEQ_NONE 1
+
 struct dtrace_carrier *dtrace_trap_at(struct mm_struct *mm, u64 address);
 bool dtrace_trap_holds(struct dtrace_carrier *carrier);
 void dtrace_traps_attend(void);
 void dtrace_traps_ignore(void);
+
+/* Of shown.c; two are called by watch.c. */
+int dtrace_shown_begin(void);
+void dtrace_shown_access(struct ftrace_regs *fregs);
+void dtrace_shown_raw(struct ftrace_regs *fregs);
+void dtrace_shown_end(void);
 
 int dtrace_watch_begin(void);
 int dtrace_watch_signals(void);

@@ -18,6 +18,8 @@ struct dtrace_pen {
 	bool writes, written;
 	/* The last page that was not there, + 1. */
 	u64 missing;
+	/* Whether somebody debugs the program, once that was asked. */
+	bool asked, is_debugged;
 };
 
 int dtrace_pen_move(struct dtrace_pen *pen, u64 address, bool writes);

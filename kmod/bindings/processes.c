@@ -203,6 +203,8 @@ void dtrace_carriers_set(struct dtrace_carrier **all, size_t count)
 
 		/* It may have been tried before. */
 		carrier->sought = false;
+		carrier->rewritten = false;
+		carrier->changed = false;
 		carrier->consumer.handler = dtrace_carrier_hit;
 		carrier->consumer.filter = dtrace_carrier_meant;
 		carrier->error = carrier->trap ? dtrace_trap_add(carrier) : 0;
@@ -249,11 +251,12 @@ bool dtrace_carriers_take(struct dtrace_carrier **all, size_t count, struct dtra
 
 		if (carrier->stays)
 			continue;
-		dtrace_trap_remove(carrier);
+		/* What is looked up for uprobes says whether a debugger's breakpoint stays: dtrace_watch_keeps(). */
 		if (carrier->state == DTRACE_CARRIED) {
 			uprobe_unregister_nosync(carrier->uprobe, &carrier->consumer);
 			uprobes = true;
 		}
+		dtrace_trap_remove(carrier);
 		dtrace_own_forget(carrier);
 	}
 	return uprobes;

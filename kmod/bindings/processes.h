@@ -92,9 +92,11 @@ struct dtrace_carrier {
 	 * hit is not called. Otherwise regs are as they were. None: hit alone is called. rest: who can do what this cannot.
 	 */
 	bool (*trap)(struct dtrace_carrier *carrier, struct pt_regs *regs, u64 rest);
+	/* The same where a debugger has a breakpoint too: whether all is done but for the instruction, or the program is to come again. */
+	bool (*meet)(struct dtrace_carrier *carrier, struct pt_regs *regs);
 	/* Makes of the instruction what is executed at a slot in its stead, as many bytes as a slot has; false: that cannot be. */
 	bool (*move)(struct dtrace_carrier *carrier, u64 slot, u8 *bytes);
-	/* Called in the process where the breakpoint had to be taken away: nobody can do what trap could not. */
+	/* Called where the breakpoint had to be taken away: nobody can do what trap could not, or another instruction was written there. */
 	void (*lose)(struct dtrace_carrier *carrier);
 	/* Frees it: it was left behind, and has gone now. */
 	void (*free)(struct dtrace_carrier *carrier);
@@ -119,6 +121,9 @@ struct dtrace_carrier {
 	struct dtrace_known *known;
 	/* We have counted it. Where the counter is in the memory, if somebody has looked for it; 0 for nowhere. */
 	bool counted, sought;
+	/* Of shown.c: what debuggers see in its place. Whether one has written that byte, and whether one was about to make another instruction there. */
+	u8 shown;
+	bool rewritten, changed;
 	u64 counter_at;
 	/* Of slots.c: where the instruction is executed if trap cannot do it; 0 for nowhere. */
 	struct dtrace_area *area;

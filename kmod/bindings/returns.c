@@ -22,13 +22,13 @@
 #include <linux/err.h>
 #include <linux/irqflags.h>
 #include <linux/mm.h>
-#include <linux/objpool.h>
 #include <linux/preempt.h>
 #include <linux/rcupdate.h>
 #include <linux/rethook.h>
 #include <linux/sched.h>
 
 #include "helpers.h"
+#include "pool.h"
 #include "providers.h"
 #include "returns.h"
 #include "watched.h"
@@ -119,22 +119,6 @@ int dtrace_returns_start(struct dtrace_returns *r)
 }
 
 /*
- * A node, this CPU's first. objpool_pop() itself is not for here: it looks for CPUs by functions that may be traced,
- * and so might call itself for ever.
- */
-static struct dtrace_return *dtrace_returns_pop(struct objpool_head *pool)
-{
-	unsigned int here = raw_smp_processor_id();
-	void *node = __objpool_try_get_slot(pool, here);
-	unsigned int cpu;
-
-	for (cpu = 0; unlikely(!node) && cpu < nr_cpu_ids; cpu++)
-		if (cpu != here && cpu_possible(cpu))
-			node = __objpool_try_get_slot(pool, cpu);
-	return node;
-}
-
-/*
  * Hooks the return of the function, patched at ip, at whose entry regs were saved; or counts that it could not. of_users: nobody but users is told.
  * False: somebody is to be told, which cannot be out of RCU's sight. What a CPU calls that goes may never return, and would leave its node on the
  * list of the idle task.
@@ -152,7 +136,7 @@ bool dtrace_returns_hook(struct dtrace_returns *r, uintptr_t ip, struct pt_regs 
 	if (of_users && rh && r->users)
 		rh = r->users;
 	if (likely(rh && !READ_ONCE(r->asleep) && !in_nmi() && watched))
-		node = dtrace_returns_pop(&rh->pool);
+		node = dtrace_pool_pop(&rh->pool);
 	if (likely(node)) {
 		node->ip = ip;
 		node->first = regs_get_kernel_argument(regs, 0);

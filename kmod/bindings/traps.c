@@ -24,6 +24,7 @@
 #include "faults.h"
 #include "helpers.h"
 #include "own.h"
+#include "pause.h"
 #include "processes.h"
 #include "slots.h"
 
@@ -85,6 +86,10 @@ enum dtrace_hold {
 	DTRACE_FALLEN,
 	/* Somebody changes the memory. */
 	DTRACE_CHANGING,
+	/* It is, and a debugger has set his own there. */
+	DTRACE_COVERED,
+	/* A debugger has made another instruction of it. */
+	DTRACE_CHANGED,
 };
 
 /* How many there are; the notifier is there as long as any is. */
@@ -122,6 +127,12 @@ static bool dtrace_trap_fits(const struct dtrace_carrier *carrier)
 	return !carrier->slot || dtrace_slot_is_there(carrier);
 }
 
+/* Whether no debugger has written a breakpoint or another instruction there, as far as is noted. */
+static bool dtrace_trap_is_plain(const struct dtrace_carrier *carrier)
+{
+	return !READ_ONCE(carrier->changed) && READ_ONCE(carrier->shown) != DTRACE_BREAKPOINT;
+}
+
 /* The same, in a memory that has changed since that was found out. */
 static noinline enum dtrace_hold dtrace_trap_look(struct dtrace_carrier *carrier, unsigned int seq)
 {
@@ -131,8 +142,18 @@ static noinline enum dtrace_hold dtrace_trap_look(struct dtrace_carrier *carrier
 		return DTRACE_CHANGING;
 	if (!fits)
 		return DTRACE_FALLEN;
-	WRITE_ONCE(carrier->seq, seq);
-	return DTRACE_HOLDS;
+	if (dtrace_trap_is_plain(carrier)) {
+		WRITE_ONCE(carrier->seq, seq);
+		/* Pairs with dtrace_carrier_noted(): one of both sees what the other has written. */
+		smp_mb();
+		if (dtrace_trap_is_plain(carrier))
+			return DTRACE_HOLDS;
+		WRITE_ONCE(carrier->seq, DTRACE_SEQ_NONE);
+	}
+	/* It is noted before it is written, which may fail. */
+	if (READ_ONCE(carrier->changed) && !dtrace_trap_continues(carrier->spot.address, carrier->code, carrier->length))
+		return DTRACE_CHANGED;
+	return READ_ONCE(carrier->shown) == DTRACE_BREAKPOINT ? DTRACE_COVERED : DTRACE_HOLDS;
 }
 
 static enum dtrace_hold dtrace_trap_hold(struct dtrace_carrier *carrier)
@@ -144,10 +165,12 @@ static enum dtrace_hold dtrace_trap_hold(struct dtrace_carrier *carrier)
 	return likely(READ_ONCE(carrier->seq) == seq) ? DTRACE_HOLDS : dtrace_trap_look(carrier, seq);
 }
 
-/* Whether the place is what the breakpoint was set for. The lock of its memory is held. */
+/* Whether the place is what the breakpoint was set for, whatever a debugger has made of it. The lock of its memory is held. */
 bool dtrace_trap_holds(struct dtrace_carrier *carrier)
 {
-	return dtrace_trap_hold(carrier) == DTRACE_HOLDS;
+	enum dtrace_hold hold = dtrace_trap_hold(carrier);
+
+	return hold != DTRACE_FALLEN && hold != DTRACE_CHANGING;
 }
 
 struct dtrace_carrier *dtrace_trap_at(struct mm_struct *mm, u64 address)
@@ -215,25 +238,66 @@ static noinline int dtrace_trap_strays(struct pt_regs *regs)
 	return NOTIFY_STOP;
 }
 
-/* One that we have written, but that cannot be answered at once. Nobody comes behind us. */
-static noinline int dtrace_trap_defer(struct pt_regs *regs, enum dtrace_hold hold)
+/*
+ * A debugger has one there too. Ours fires, and the program gets the signal for his. He may have the instruction executed somewhere else; where he
+ * steps over it here that fires no more.
+ */
+static int dtrace_trap_cover(struct dtrace_carrier *carrier, struct pt_regs *regs)
+{
+	u64 address = dtrace_trap_address(regs);
+	struct dtrace_errand *signal;
+
+	instruction_pointer_set(regs, address);
+	/* Who has written it is no debugger any more: it would end the program, which comes again. */
+	if (!dtrace_is_ptraced()) {
+		WRITE_ONCE(carrier->shown, carrier->code[0]);
+		return NOTIFY_STOP;
+	}
+	signal = dtrace_errand_ahead(DTRACE_ERRAND_SIGNAL);
+	/* Without memory for that the program comes again. */
+	if (!signal)
+		return NOTIFY_STOP;
+	if (!carrier->meet(carrier, regs)) {
+		dtrace_errand_not(signal);
+		return NOTIFY_STOP;
+	}
+	if (atomic_read(&dtrace_brings_taken))
+		dtrace_brought();
+	dtrace_errand_go(signal, address);
+	return NOTIFY_STOP;
+}
+
+/* One that we have written, but that cannot be answered as others are. Nobody comes behind us. */
+static noinline int dtrace_trap_defer(struct dtrace_carrier *carrier, struct pt_regs *regs, enum dtrace_hold hold)
 {
 	u64 address = dtrace_trap_address(regs);
 
-	if (hold == DTRACE_FALLEN)
+	switch (hold) {
+	case DTRACE_COVERED:
+		return dtrace_trap_cover(carrier, regs);
+	case DTRACE_FALLEN:
 		return dtrace_trap_strays(regs);
+	case DTRACE_CHANGING:
+		dtrace_own_errand(address, DTRACE_ERRAND_WAIT);
+		break;
+	case DTRACE_CHANGED:
+		dtrace_own_errand(address, DTRACE_ERRAND_DROP);
+		break;
+	case DTRACE_HOLDS:
+		dtrace_own_errand(address, DTRACE_ERRAND_YIELD);
+		break;
+	}
 	instruction_pointer_set(regs, address);
-	dtrace_own_errand(address, hold == DTRACE_HOLDS ? DTRACE_ERRAND_YIELD : DTRACE_ERRAND_WAIT);
 	return NOTIFY_STOP;
 }
 
 /* One that could not be answered, with its slot if it had one. What may not be executed in a slot may not be by uprobes. */
-static noinline int dtrace_trap_give_up(u64 slot, struct pt_regs *regs)
+static noinline int dtrace_trap_give_up(struct dtrace_carrier *carrier, u64 slot, struct pt_regs *regs)
 {
 	u64 address = dtrace_trap_address(regs);
 
 	if (!slot)
-		return dtrace_trap_defer(regs, DTRACE_HOLDS);
+		return dtrace_trap_defer(carrier, regs, DTRACE_HOLDS);
 	instruction_pointer_set(regs, address);
 	dtrace_own_errand(address, DTRACE_ERRAND_DROP);
 	return NOTIFY_STOP;
@@ -262,9 +326,9 @@ static noinline int dtrace_trap_step(struct dtrace_carrier *carrier, struct pt_r
 	/* The jump behind an instruction in a slot is a branch too many. */
 	moved = slot && !dtrace_trap_steps_branches();
 	if (hold != DTRACE_HOLDS || (!dtrace_is_only_own(carrier) && !moved))
-		return dtrace_trap_defer(regs, hold);
+		return dtrace_trap_defer(carrier, regs, hold);
 	instruction_pointer_set(regs, address);
-	step = dtrace_own_step();
+	step = dtrace_errand_ahead(DTRACE_ERRAND_STEP);
 	/* Without memory for that the program comes again. */
 	if (!step)
 		return NOTIFY_STOP;
@@ -272,14 +336,14 @@ static noinline int dtrace_trap_step(struct dtrace_carrier *carrier, struct pt_r
 	if (done && dtrace_pc(regs) != address && atomic_read(&dtrace_brings_taken))
 		dtrace_brought();
 	if (done && dtrace_trap_made_step(carrier, slot, regs)) {
-		dtrace_own_step_made(step, dtrace_pc(regs));
+		dtrace_errand_go(step, dtrace_pc(regs));
 		return NOTIFY_STOP;
 	}
-	dtrace_own_step_unmade(step);
+	dtrace_errand_not(step);
 	if (done)
 		return NOTIFY_STOP;
 	dtrace_trap_leave(regs, address);
-	return dtrace_trap_give_up(slot, regs);
+	return dtrace_trap_give_up(carrier, slot, regs);
 }
 
 /* One that we have written, and nobody else wants. */
@@ -296,7 +360,7 @@ static __always_inline int dtrace_trap_own(struct dtrace_carrier *carrier, struc
 	instruction_pointer_set(regs, address);
 	if (unlikely(!carrier->trap(carrier, regs, slot))) {
 		dtrace_trap_leave(regs, address);
-		return dtrace_trap_give_up(slot, regs);
+		return dtrace_trap_give_up(carrier, slot, regs);
 	}
 	if (unlikely(atomic_read(&dtrace_brings_taken)) && dtrace_pc(regs) != address)
 		dtrace_brought();
@@ -306,10 +370,13 @@ static __always_inline int dtrace_trap_own(struct dtrace_carrier *carrier, struc
 /* One that uprobes have. They do what we cannot. */
 static int dtrace_trap_carried(struct dtrace_carrier *carrier, struct pt_regs *regs)
 {
+	enum dtrace_hold hold = dtrace_trap_hold(carrier);
 	u64 address = dtrace_trap_address(regs);
 
-	if (dtrace_trap_steps(regs) || !dtrace_is_alone(&carrier->consumer) ||
-	    dtrace_trap_hold(carrier) != DTRACE_HOLDS)
+	/* Uprobes know of theirs alone. */
+	if (hold == DTRACE_COVERED)
+		return dtrace_trap_defer(carrier, regs, hold);
+	if (dtrace_trap_steps(regs) || !dtrace_is_alone(&carrier->consumer) || hold != DTRACE_HOLDS)
 		return NOTIFY_DONE;
 	instruction_pointer_set(regs, address);
 	if (carrier->trap(carrier, regs, DTRACE_REST_UPROBES))
@@ -323,12 +390,11 @@ static noinline int dtrace_trap_otherwise(struct dtrace_carrier *carrier, struct
 {
 	int ret;
 
-	if (state == DTRACE_SHARED || state == DTRACE_LENT)
-		return dtrace_trap_defer(regs, dtrace_trap_hold(carrier));
-	if (state != DTRACE_CARRIED)
+	if (state == DTRACE_UNSET || state == DTRACE_GONE)
 		return dtrace_trap_strays(regs);
 	dtrace_cpu_stops();
-	ret = dtrace_trap_carried(carrier, regs);
+	ret = state == DTRACE_CARRIED ? dtrace_trap_carried(carrier, regs)
+				      : dtrace_trap_defer(carrier, regs, dtrace_trap_hold(carrier));
 	dtrace_cpu_goes_on();
 	return ret;
 }
@@ -383,8 +449,7 @@ int dtrace_trap_add(struct dtrace_carrier *carrier)
 {
 	int error;
 
-	/* Even numbers are those of a memory that nobody changes. */
-	carrier->seq = 1;
+	carrier->seq = DTRACE_SEQ_NONE;
 	error = rhashtable_lookup_insert_fast(&dtrace_traps, &carrier->node, dtrace_trap_params);
 	if (error)
 		return error;

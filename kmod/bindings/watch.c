@@ -4,14 +4,14 @@
 /*
  * What the kernel does to memories with breakpoints of ours.
  *
- * Four functions of the kernel are watched by ftrace while there is such a memory: those that are called where a memory is about to
- * be copied for a child, and where a file is mapped, which may be one that was unmapped with our breakpoints; and the two by which uprobes put a
- * breakpoint into a memory and take it out. They believe that any breakpoint is theirs. Where one of ours stands the first is to find
+ * Some functions of the kernel are watched by ftrace while there is such a memory: those that are called where a memory is about to
+ * be copied for a child, and where a file is mapped, which may be one that was unmapped with our breakpoints; those by which others read and write the
+ * memory, as shown.c has it; and the two by which uprobes put a breakpoint into a memory and take it out. They believe that any breakpoint is theirs. Where one of ours stands the first is to find
  * none; the second takes out what both have, which we write again, and is sent back at once where only we have one.
  *
- * All are called with the lock of the memory held for writing; we write with it held for reading.
+ * All but those of shown.c are called with the lock of the memory held for writing; we write with it held for reading.
  *
- * A fifth one is watched while there are slots: where a thread handles signals, and shows where it is.
+ * One more is watched while there are slots: where a thread handles signals, and shows where it is.
  *
  * To unregister with ftrace is to wait for all tasks with ftrace's lock held, and whoever loads a module waits for that; a task of the least
  * priority that computes in the kernel can have it wait for hours. So what was registered stays so until the module goes. What watches where many
@@ -40,6 +40,10 @@
 enum {
 	DTRACE_COPY,
 	DTRACE_MAP,
+	DTRACE_ACCESS,
+	/* Not every kernel has these. */
+	DTRACE_READV,
+	DTRACE_READV_32,
 	/* Others are called instead of these. */
 	DTRACE_SET,
 	DTRACE_CLEAR,
@@ -51,6 +55,9 @@ static const char *const dtrace_watched[DTRACE_WATCHED] = {
 	[DTRACE_SET] = "set_swbp",
 	[DTRACE_CLEAR] = "set_orig_insn",
 	[DTRACE_MAP] = "uprobe_mmap",
+	[DTRACE_ACCESS] = "access_remote_vm",
+	[DTRACE_READV] = DTRACE_SYSCALL("process_vm_readv"),
+	[DTRACE_READV_32] = DTRACE_SYSCALL_32("process_vm_readv"),
 };
 
 static uintptr_t dtrace_watched_at[DTRACE_WATCHED];
@@ -122,6 +129,11 @@ static void dtrace_watch(unsigned long ip, unsigned long parent, struct ftrace_o
 		dtrace_watch_clear(fregs, (const struct arch_uprobe *)first, vma, third);
 	else if (ip - dtrace_watched_at[DTRACE_MAP] < MCOUNT_INSN_SIZE)
 		dtrace_watch_mapped((struct vm_area_struct *)first);
+	else if (ip - dtrace_watched_at[DTRACE_ACCESS] < MCOUNT_INSN_SIZE)
+		dtrace_shown_access(fregs);
+	else if (ip - dtrace_watched_at[DTRACE_READV] < MCOUNT_INSN_SIZE ||
+		 ip - dtrace_watched_at[DTRACE_READV_32] < MCOUNT_INSN_SIZE)
+		dtrace_shown_raw(fregs);
 }
 
 static const struct ftrace_ops dtrace_watch_ops = {
@@ -276,18 +288,24 @@ void dtrace_watch_no_signals(void)
 /* Begins, unless it has begun. The caller serializes this and the end. */
 int dtrace_watch_begin(void)
 {
-	unsigned int n;
+	uintptr_t common[DTRACE_SET];
+	unsigned int n, count = 0;
 	int error;
 
 	if (dtrace_watching.now && dtrace_watching_instead.now)
 		return 0;
-	error = dtrace_watch_find("force_sig_fault", &dtrace_watch_force_at);
-	for (n = 0; n < DTRACE_WATCHED && !error; n++)
+	error = dtrace_watch_find("force_sig_fault", &dtrace_watch_force_at) ?: dtrace_shown_begin();
+	for (n = 0; n < DTRACE_WATCHED && !error; n++) {
 		error = dtrace_watch_find(dtrace_watched[n], &dtrace_watched_at[n]);
+		if (n < DTRACE_SET && !error)
+			common[count++] = dtrace_watched_at[n];
+		else if (n == DTRACE_READV || n == DTRACE_READV_32)
+			error = 0;
+	}
 	if (!error)
 		error = dtrace_ops_begin(&dtrace_instead_ops, &dtrace_watched_at[DTRACE_SET], DTRACE_WATCHED - DTRACE_SET,
 					 &dtrace_watching_instead);
-	return error ?: dtrace_ops_begin(&dtrace_watch_ops, dtrace_watched_at, DTRACE_SET, &dtrace_watching);
+	return error ?: dtrace_ops_begin(&dtrace_watch_ops, common, count, &dtrace_watching);
 }
 
 /* Whether some of it is not to rest yet. */
@@ -308,6 +326,8 @@ bool dtrace_watch_rest(void)
 bool dtrace_watch_end(void)
 {
 	guard(mutex)(&dtrace_signal_lock);
-	return dtrace_ops_end(&dtrace_watching_signals) && dtrace_ops_end(&dtrace_watching) &&
-	       dtrace_ops_end(&dtrace_watching_instead);
+	if (!dtrace_ops_end(&dtrace_watching_signals) || !dtrace_ops_end(&dtrace_watching) || !dtrace_ops_end(&dtrace_watching_instead))
+		return false;
+	dtrace_shown_end();
+	return true;
 }

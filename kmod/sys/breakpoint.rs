@@ -37,6 +37,12 @@ pub trait Hit: Send + Sync + 'static {
         None
     }
 
+    /// Called in the process, with interrupts off, where a debugger has a breakpoint at the same instruction, which he will have the program
+    /// execute: whether all was done that comes with it, or the program is to come again.
+    fn meet(&self, _regs: Stopped<'_>) -> bool {
+        true
+    }
+
     /// Called in the process, which may sleep, before the instruction is executed.
     fn hit(&self, regs: Stopped<'_>);
 
@@ -239,6 +245,7 @@ impl<H: Hit> Carrier<H> {
             counter: spot.counter,
             hit: Some(on_hit::<H>),
             trap: Some(on_trap::<H>),
+            meet: Some(on_meet::<H>),
             move_: Some(on_move::<H>),
             lose: Some(on_lose::<H>),
             free: Some(on_free::<H>),
@@ -385,6 +392,18 @@ unsafe extern "C" fn on_trap<H: Hit>(
     // SAFETY: By the caller's promise.
     let parts = unsafe { parts::<H>(carrier, regs) };
     parts.is_some_and(|(handler, stopped)| handler.trap(stopped, Rest(rest)))
+}
+
+/// # Safety
+///
+/// Called by `traps.c` with what [`parts`] asks for.
+unsafe extern "C" fn on_meet<H: Hit>(
+    carrier: *mut bindings::dtrace_carrier,
+    regs: *mut bindings::pt_regs,
+) -> bool {
+    // SAFETY: By the caller's promise.
+    let parts = unsafe { parts::<H>(carrier, regs) };
+    parts.is_some_and(|(handler, stopped)| handler.meet(stopped))
 }
 
 /// # Safety

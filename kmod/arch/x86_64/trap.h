@@ -13,6 +13,9 @@
 
 /* The instruction that is a breakpoint, of one byte. */
 #define DTRACE_BREAKPOINT 0xcc
+/* The function of the kernel's that a system call is, and that of 32-bit programs. */
+#define DTRACE_SYSCALL(name) "__x64_sys_" name
+#define DTRACE_SYSCALL_32(name) "__ia32_sys_" name
 /* How many bytes of pt_regs are registers that any program may write, from the first on. */
 #define DTRACE_GENERAL_REGISTERS offsetof(struct pt_regs, orig_ax)
 
@@ -62,6 +65,13 @@ static inline void dtrace_trap_stepped(void)
 {
 	current->thread.virtual_dr6 = DR_STEP;
 	current->thread.trap_nr = X86_TRAP_DB;
+	current->thread.error_code = 0;
+}
+
+/* Leaves in the current thread what the processor leaves where it meets a breakpoint. */
+static inline void dtrace_trap_met(void)
+{
+	current->thread.trap_nr = X86_TRAP_BP;
 	current->thread.error_code = 0;
 }
 

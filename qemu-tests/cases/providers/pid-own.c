@@ -3,7 +3,7 @@
 
 /*
  * A program that does what it is told, for breakpoints that are written into one process: pid-own serve, which reads words from its
- * standard input and says what came of each. pid-own debug PID ADDRESS is a debugger that sets a breakpoint in another process
+ * standard input and says what came of each. pid-own debug PID ADDRESS [HOW] is a debugger that sets a breakpoint in another process
  * while it is told nothing, and puts back what it has found when it gets SIGUSR1. pid-own watch PID OFFSET has a uprobe of perf's
  * in one process, and says how often it was hit when it gets SIGUSR1.
  */
@@ -329,31 +329,88 @@ static void serve(void)
 	}
 }
 
-static int debug(pid_t pid, long address)
+/* Makes the first byte at an address another one; what it was. */
+static long poke(pid_t pid, long address, long byte)
+{
+	long word = ptrace(PTRACE_PEEKTEXT, pid, address, NULL);
+
+	ptrace(PTRACE_POKETEXT, pid, address, (word & ~0xffL) | byte);
+	return word & 0xff;
+}
+
+/* Whether the process has stopped behind its breakpoint at an address, from where it is to go on. */
+static int goes_back(pid_t pid, int status, long address)
 {
 	struct user_regs_struct regs;
-	long saved, rest;
+
+	if (WSTOPSIG(status) != SIGTRAP || ptrace(PTRACE_GETREGS, pid, NULL, &regs) || (long)regs.rip != address + 1)
+		return 0;
+	regs.rip = address;
+	ptrace(PTRACE_SETREGS, pid, NULL, &regs);
+	return 1;
+}
+
+/* Steps over the breakpoint at an address, with the byte put back, each time that the process stops there, until there is a signal. How often. */
+static int step_over(pid_t pid, long address, long saved)
+{
+	sigset_t pending;
+	int status, met = 0;
+
+	while (!sigpending(&pending) && !sigismember(&pending, SIGUSR1)) {
+		if (waitpid(pid, &status, WNOHANG) != pid) {
+			usleep(1000);
+			continue;
+		}
+		if (goes_back(pid, status, address)) {
+			met++;
+			poke(pid, address, saved);
+			ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL);
+			waitpid(pid, &status, 0);
+			if (WSTOPSIG(status) != SIGTRAP)
+				printf("a step ends with signal %d\n", WSTOPSIG(status));
+			poke(pid, address, 0xcc);
+		} else {
+			printf("signal %d\n", WSTOPSIG(status));
+		}
+		ptrace(PTRACE_CONT, pid, NULL, NULL);
+	}
+	return met;
+}
+
+/* Makes other instructions of the second and of the third: nothing, and 2 in place of 1. */
+static void replace(pid_t pid, long address)
+{
+	poke(pid, address + 1, 0x0f);
+	poke(pid, address + 2, 0x1f);
+	poke(pid, address + 3, 0x00);
+	poke(pid, address + 7, 2);
+}
+
+static int debug(pid_t pid, long address, const char *how)
+{
+	long saved;
 	int status;
 
 	block_signal();
 	if (ptrace(PTRACE_ATTACH, pid, NULL, NULL))
 		return 1;
 	waitpid(pid, &status, 0);
-	saved = ptrace(PTRACE_PEEKTEXT, pid, address, NULL);
-	ptrace(PTRACE_POKETEXT, pid, address, (saved & ~0xffL) | 0xcc);
+	saved = poke(pid, address, 0xcc);
+	if (!strcmp(how, "replaces")) {
+		poke(pid, address, saved);
+		replace(pid, address);
+	}
 	ptrace(PTRACE_CONT, pid, NULL, NULL);
-	printf("found %02lx\n", saved & 0xff);
+	printf("found %02lx\n", saved);
 	fflush(stdout);
+	if (!strcmp(how, "steps"))
+		printf("met %d\n", step_over(pid, address, saved));
 	await_signal();
 	kill(pid, SIGSTOP);
 	waitpid(pid, &status, 0);
-	if (WSTOPSIG(status) == SIGTRAP && !ptrace(PTRACE_GETREGS, pid, NULL, &regs)) {
-		printf("stopped behind %s\n", (long)regs.rip == address + 1 ? "the breakpoint" : "something else");
-		regs.rip = address;
-		ptrace(PTRACE_SETREGS, pid, NULL, &regs);
-	}
-	rest = ptrace(PTRACE_PEEKTEXT, pid, address, NULL);
-	ptrace(PTRACE_POKETEXT, pid, address, (rest & ~0xffL) | (saved & 0xff));
+	if (WSTOPSIG(status) == SIGTRAP)
+		printf("stopped behind %s\n", goes_back(pid, status, address) ? "the breakpoint" : "something else");
+	poke(pid, address, saved);
 	ptrace(PTRACE_DETACH, pid, NULL, NULL);
 	kill(pid, SIGCONT);
 	printf("put back\n");
@@ -388,7 +445,7 @@ int main(int argc, char **argv)
 {
 	setvbuf(stdin, NULL, _IONBF, 0);
 	if (argc > 3 && !strcmp(argv[1], "debug"))
-		return debug(atoi(argv[2]), strtol(argv[3], NULL, 16));
+		return debug(atoi(argv[2]), strtol(argv[3], NULL, 16), argc > 4 ? argv[4] : "");
 	if (argc > 3 && !strcmp(argv[1], "watch"))
 		return watch(atoi(argv[2]), strtol(argv[3], NULL, 16));
 	if (argc > 1 && !strcmp(argv[1], "good"))

@@ -242,17 +242,37 @@ cat /tmp/debugged
 until grep kid /tmp/said; do sleep 0.1; done
 say run
 
+# debugs [HOW]: a debugger is there, who steps over his breakpoint where ours is, unless he does something else; put_back: he goes.
+debugs() {
+	pid-own debug $target "$work" "${1:-steps}" >/tmp/debugged &
+	debugger=$!
+	until grep -q found /tmp/debugged; do sleep 0.1; done
+}
+put_back() {
+	kill -USR1 $debugger
+	wait $debugger
+	cat /tmp/debugged
+}
+
 section 'a debugger before'
-pid-own debug $target "$work" >/tmp/debugged &
-debugger=$!
-until grep -q found /tmp/debugged; do sleep 0.1; done
+debugs
 trace "$calls"
-sed 's/pid[0-9][0-9]*/pidN/g' /tmp/traced
-kill $tracer 2>/dev/null
-wait $tracer 2>/dev/null
-kill -USR1 $debugger
-wait $debugger
-cat /tmp/debugged
+say run
+put_back
+say run
+say text
+ended
+say text
+say run
+
+section 'a debugger before, who stays'
+debugs
+trace "$calls"
+say run
+ended
+say run
+put_back
+say text
 say run
 
 section 'text that is not as in the file'
@@ -266,17 +286,35 @@ say run
 
 section 'a debugger after'
 trace "$calls"
-pid-own debug $target "$work" >/tmp/debugged &
-debugger=$!
-until grep -q found /tmp/debugged; do sleep 0.1; done
+debugs
+say run
+put_back
 say run
 ended
-kill -USR1 $debugger
-wait $debugger
-cat /tmp/debugged
 say text
 say run
+
+section 'a debugger after, who stays'
+trace "$calls"
+debugs
+say run
+ended
+say run
+put_back
 say text
+say run
+
+section 'a debugger who makes other instructions of them'
+trace 'pid$target:a.out:work:1 { @one = count(); } pid$target:a.out:work:4 { @four = count(); } END { printa("one %@d\n", @one); printa("four %@d\n", @four); }'
+say run
+debugs replaces
+say run
+put_back
+sleep 2
+say run
+ended >/tmp/lost
+sed 's/[12] probe.* could/probes could/' /tmp/lost | uniq
+say run
 
 section 'a consumer that is killed'
 trace "$calls"

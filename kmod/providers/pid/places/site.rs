@@ -39,6 +39,19 @@ const ANSWERS: u8 = 2;
 /// Somebody who listens.
 const LISTENERS: u8 = 4;
 
+/// With a thread's number: it has met a debugger's breakpoint. Numbers are smaller (`PID_MAX_LIMIT`).
+const MET: u32 = 1 << 31;
+
+/// What the current thread has fired at a site before it has executed the instruction.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fired {
+    Nothing,
+    /// What comes before the instruction.
+    Before,
+    /// What comes behind it as well.
+    All,
+}
+
 /// An instruction of a process that probes are at.
 pub struct Site {
     pub address: u64,
@@ -54,8 +67,10 @@ pub struct Site {
     mark: SetOnce<KBox<Mark>>,
     /// Who listens here.
     listeners: SetOnce<Arc<Listeners>>,
-    /// The thread that has fired here and left the instruction to uprobes, or comes to it again; 0 for none.
+    /// The thread that has fired here and left the instruction to uprobes, or comes to it again; 0 for none. With [`MET`], all has fired.
     fired: AtomicU32,
+    /// With [`MET`], what its registers come to ([`Regs::digest`]).
+    met: AtomicU32,
 }
 
 impl Site {
@@ -71,6 +86,7 @@ impl Site {
             mark: SetOnce::new(),
             listeners: SetOnce::new(),
             fired: AtomicU32::new(0),
+            met: AtomicU32::new(0),
         }
     }
 
@@ -258,16 +274,61 @@ impl Site {
         [offset, first, second]
     }
 
-    /// Whether the current thread has fired what comes before the instruction, and could not execute it.
-    fn has_fired(&self) -> bool {
-        if self.fired.load(Ordering::Relaxed) == 0 {
-            return false;
+    /// What the current thread has fired, and could not execute the instruction.
+    #[inline(always)]
+    fn fired(&self, regs: &Regs) -> Fired {
+        match self.fired.load(Ordering::Relaxed) {
+            0 => Fired::Nothing,
+            _ => self.fired_by_me(regs),
         }
+    }
+
+    #[cold]
+    fn fired_by_me(&self, regs: &Regs) -> Fired {
         let me = task::number();
-        let taken = self
-            .fired
-            .compare_exchange(me, 0, Ordering::Relaxed, Ordering::Relaxed);
-        taken.is_ok()
+        let take = |mark| {
+            let taken = self
+                .fired
+                .compare_exchange(mark, 0, Ordering::Relaxed, Ordering::Relaxed);
+            taken.is_ok()
+        };
+        if take(me) {
+            Fired::Before
+        } else if take(me | MET) && self.met.load(Ordering::Relaxed) == regs.digest() {
+            Fired::All
+        } else {
+            // The debugger had a copy of the instruction executed since.
+            Fired::Nothing
+        }
+    }
+
+    /// Fires all that the instruction has fire, which is executed after that.
+    fn ahead(&self, fired: Fired, stopped: &mut Stopped<'_>) {
+        if fired == Fired::Nothing {
+            let extras = self.extras();
+            self.before(extras, stopped.regs());
+            self.answer(extras, stopped);
+        }
+        let probe = match fired {
+            Fired::All => None,
+            _ => self.probe(RETURN),
+        };
+        let Some(probe) = probe else {
+            return;
+        };
+        let step = self.instruction.step(stopped.regs());
+        match (self.leaves(step.as_ref().map(Step::ip)), step) {
+            (Leaving::No, _) => {}
+            (Leaving::Unknown, _) => lose(probe, 1),
+            (Leaving::Yes, None) => self.returned(probe, stopped.regs()),
+            (Leaving::Yes, Some(step)) => {
+                // Only while it fires: others do the instruction.
+                let before = *stopped.regs();
+                step.apply(stopped.regs_mut());
+                self.returned(probe, stopped.regs());
+                *stopped.regs_mut() = before;
+            }
+        }
     }
 
     /// Has one listen here; `EEXIST`: it does already.
@@ -339,16 +400,21 @@ impl At {
                 None => rest.is_nobody() && self.awaits(stopped.regs()),
             };
         };
-        if !site.has_fired() && !rest.slot().is_some_and(|slot| slot.resumes(stopped.regs())) {
+        let fired = site.fired(stopped.regs());
+        let resumes = || rest.slot().is_some_and(|slot| slot.resumes(stopped.regs()));
+        if fired == Fired::Nothing && !resumes() {
             site.before(extras, stopped.regs());
         }
         let Some(step) = self.store(step, stopped.regs()) else {
-            site.fired.store(task::number(), Ordering::Relaxed);
+            let met = if fired == Fired::All { MET } else { 0 };
+            site.fired.store(task::number() | met, Ordering::Relaxed);
             return rest.slot().is_some() || rest.is_nobody();
         };
         step.apply(stopped.regs_mut());
         site.answer(extras, &mut stopped);
-        site.after(stopped.regs());
+        if fired != Fired::All {
+            site.after(stopped.regs());
+        }
         true
     }
 
@@ -363,7 +429,7 @@ impl At {
             Restarts::Yes => return false,
             Restarts::Missing(span) => return span.await_at(site.address, Use::Load),
         }
-        if !site.has_fired() && !slot.resumes(stopped.regs()) {
+        if site.fired(stopped.regs()) == Fired::Nothing && !slot.resumes(stopped.regs()) {
             let extras = site.extras();
             site.before(extras, stopped.regs());
             site.answer(extras, &mut stopped);
@@ -411,14 +477,17 @@ impl Hit for At {
         let Some(step) = instruction.step_briefly(stopped.regs()) else {
             return self.trap_slowly(stopped, rest);
         };
-        if !site.has_fired() {
+        let fired = site.fired(stopped.regs());
+        if fired == Fired::Nothing {
             site.before(extras, stopped.regs());
         }
         site.answer(extras, &mut stopped);
         let regs = stopped.regs_mut();
         regs.set_ip(step.ip);
         regs.set_sp(step.sp);
-        site.after(stopped.regs());
+        if fired != Fired::All {
+            site.after(stopped.regs());
+        }
         true
     }
 
@@ -440,34 +509,25 @@ impl Hit for At {
         }
     }
 
+    fn meet(&self, mut stopped: Stopped<'_>) -> bool {
+        let site = &*self.0;
+        if any_reads_user() && site.awaits(stopped.regs()) {
+            return false;
+        }
+        site.ahead(Fired::Nothing, &mut stopped);
+        site.met.store(stopped.regs().digest(), Ordering::Relaxed);
+        site.fired.store(task::number() | MET, Ordering::Relaxed);
+        true
+    }
+
     fn hit(&self, mut stopped: Stopped<'_>) {
         let site = &*self.0;
-        let extras = site.extras();
-        let has_fired = site.has_fired();
-        if any_reads_user() && !has_fired {
+        let fired = site.fired(stopped.regs());
+        if any_reads_user() && fired == Fired::Nothing {
             site.bring(stopped.regs());
         }
         // What a place has lost is used again when all who may have seen it are out of here.
         let _seen = rcu::read_lock();
-        if !has_fired {
-            site.before(extras, stopped.regs());
-            site.answer(extras, &mut stopped);
-        }
-        let Some(probe) = site.probe(RETURN) else {
-            return;
-        };
-        let step = site.instruction.step(stopped.regs());
-        match (site.leaves(step.as_ref().map(Step::ip)), step) {
-            (Leaving::No, _) => {}
-            (Leaving::Unknown, _) => lose(probe, 1),
-            (Leaving::Yes, None) => site.returned(probe, stopped.regs()),
-            (Leaving::Yes, Some(step)) => {
-                // Only while it fires: uprobes do the instruction.
-                let before = *stopped.regs();
-                step.apply(stopped.regs_mut());
-                site.returned(probe, stopped.regs());
-                *stopped.regs_mut() = before;
-            }
-        }
+        site.ahead(fired, &mut stopped);
     }
 }

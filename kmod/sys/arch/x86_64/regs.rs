@@ -23,6 +23,12 @@ const GENERAL: [usize; 16] = {
     words!(ax cx dx bx sp bp si di r8 r9 r10 r11 r12 r13 r14 r15)
 };
 
+/// The flag of single steps: `X86_EFLAGS_TF` of arch/x86/include/uapi/asm/processor-flags.h.
+const TRAP_FLAG: u64 = 1 << 8;
+
+/// The flag that passes over the processor's breakpoints once: `X86_EFLAGS_RF`.
+const RESUME_FLAG: u64 = 1 << 16;
+
 /// Which of the general registers, in the processor's own order, has a number of DWARF's (System V ABI, AMD64 §3.6.2).
 const DWARF: [u8; 16] = [0, 2, 1, 3, 6, 7, 5, 4, 8, 9, 10, 11, 12, 13, 14, 15];
 
@@ -206,6 +212,16 @@ impl Regs {
     /// The flags.
     pub fn flags(&self) -> u64 {
         self.0.flags as u64
+    }
+
+    /// A number that other registers hardly have, whether or not the program is stepped through.
+    pub fn digest(&self) -> u32 {
+        let flags = self.flags() & !(TRAP_FLAG | RESUME_FLAG);
+        let general = (0..GENERAL.len() as u8).map(|n| self.general(n));
+        // The multiplier of FNV-1a.
+        let mix = |digest: u64, word: u64| (digest ^ word).wrapping_mul(0x0100_0000_01b3);
+        let digest = general.fold(flags, |digest, word| mix(digest, word).rotate_left(29));
+        (digest >> 32) as u32
     }
 
     /// Sets them.

@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+/*
+ * What debuggers see of a program's text, and what they write there.
+ *
+ * A debugger that finds a breakpoint of ours in a program's text takes it for the program's own, or saves it as what it is to put back. gdb goes on
+ * behind a breakpoint of the program's, so that the instruction beneath ours would not be executed. So who reads a program's memory by ptrace() or
+ * /proc/PID/mem is shown its text without our breakpoints, and what he writes there leaves them in place: the carrier notes the byte that is
+ * shown instead. Where that is a breakpoint, the debugger covers ours: traps.c has both met. Where he writes another instruction ours
+ * is lost, and told: nobody could execute the new one for us.
+ *
+ * Both ways lead through access_remote_vm(), which watch.c watches. What is to be written is changed before. What has been read is changed when the
+ * function returns, which a rethook tells of: its trampoline is the kernel's own, so who reads may sleep while the module goes. A user has few
+ * of these at a time; what is read without one is shown as it is.
+ *
+ * process_vm_readv() copies to the reader without a place where that could be changed. Who reads a memory by that is left with what is there, and with
+ * what he makes of it, as long as nobody else does.
+ */
+
+#include <linux/cred.h>
+#include <linux/err.h>
+#include <linux/irqflags.h>
+#include <linux/mm.h>
+#include <linux/pid.h>
+#include <linux/preempt.h>
+#include <linux/ptrace.h>
+#include <linux/rcupdate.h>
+#include <linux/rethook.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/string.h>
+#include <linux/uidgid.h>
+#include <asm/syscall.h>
+
+#include "helpers.h"
+#include "own.h"
+#include "pool.h"
+#include "providers.h"
+
+/* How many accesses are waited for at a time of users who share a count, and how many such counts there are. */
+#define DTRACE_SHOWN_EACH 16
+#define DTRACE_SHOWN_PAYERS 64
+
+/* The longest instruction that an address may be in, less its first byte. */
+#define DTRACE_INSIDE (sizeof_field(struct dtrace_carrier, code) - 1)
+
+/* A debugger's access to a memory. */
+struct dtrace_access {
+	struct rethook_node node;
+	struct mm_struct *mm;
+	u64 address;
+	u8 *bytes;
+	int size;
+	/* By whom process_vm_readv() has shown what is there. */
+	bool is_raw;
+	bool writes;
+	/* How many carriers it has reached when it began to write. */
+	unsigned int count;
+	atomic_t *payer;
+};
+
+static struct rethook *dtrace_shown_pool;
+static uintptr_t dtrace_shown_hook;
+/* How many accesses are waited for, by the numbers of users; the first is root's. */
+static atomic_t dtrace_shown_payers[DTRACE_SHOWN_PAYERS];
+
+static atomic_t *dtrace_shown_payer(void)
+{
+	uid_t user = from_kuid(&init_user_ns, current_uid());
+
+	return &dtrace_shown_payers[user ? 1 + user % (DTRACE_SHOWN_PAYERS - 1) : 0];
+}
+
+/* The carrier whose breakpoint is hidden at an address. The caller is seen by RCU. */
+static struct dtrace_carrier *dtrace_hidden_at(struct mm_struct *mm, u64 address)
+{
+	struct dtrace_carrier *carrier = dtrace_trap_at(mm, address);
+
+	if (!carrier)
+		return NULL;
+	/* Of uprobes' those whose instruction is known, as they were ours. */
+	if (smp_load_acquire(&carrier->state) == DTRACE_CARRIED)
+		return READ_ONCE(carrier->memory) ? carrier : NULL;
+	return dtrace_is_own(carrier) ? carrier : NULL;
+}
+
+/* Whether what is written makes another instruction of a carrier's. A breakpoint does not: who has set it puts the byte back. */
+static bool dtrace_access_changes(const struct dtrace_access *access, const struct dtrace_carrier *carrier)
+{
+	u64 n;
+
+	for (n = 0; n < carrier->length; n++) {
+		u64 at = carrier->spot.address + n - access->address;
+
+		if (at < access->size && access->bytes[at] != carrier->code[n] && (n || access->bytes[at] != DTRACE_BREAKPOINT))
+			return true;
+	}
+	return false;
+}
+
+/* Something is noted of a carrier: the next hit is to look at that (dtrace_trap_look()). */
+static void dtrace_carrier_noted(struct dtrace_carrier *carrier)
+{
+	smp_mb();
+	WRITE_ONCE(carrier->seq, DTRACE_SEQ_NONE);
+}
+
+/* Another instruction is written, or about to be. Uprobes execute what they have read, whatever is there. */
+static bool dtrace_carrier_changes(const struct dtrace_access *access, struct dtrace_carrier *carrier)
+{
+	if (!dtrace_is_own(carrier) || !dtrace_access_changes(access, carrier))
+		return false;
+	WRITE_ONCE(carrier->changed, true);
+	dtrace_carrier_noted(carrier);
+	return true;
+}
+
+/* What a debugger is about to write at a carrier's instruction. */
+static void dtrace_shown_write(const struct dtrace_access *access, struct dtrace_carrier *carrier)
+{
+	u64 at = carrier->spot.address - access->address;
+
+	if (dtrace_carrier_changes(access, carrier) || READ_ONCE(carrier->changed) || at >= access->size)
+		return;
+	WRITE_ONCE(carrier->shown, access->bytes[at]);
+	/* The breakpoint may be taken out before it is written again here. */
+	WRITE_ONCE(carrier->rewritten, true);
+	access->bytes[at] = DTRACE_BREAKPOINT;
+	dtrace_carrier_noted(carrier);
+}
+
+/* Does something for each carrier whose instruction an access reaches, if anything; how many those are. The caller is seen by RCU. */
+static unsigned int dtrace_access_each(const struct dtrace_access *access, const struct dtrace_memory *memory,
+				       void (*what)(const struct dtrace_access *access, struct dtrace_carrier *carrier))
+{
+	u64 at = max(access->address - DTRACE_INSIDE, READ_ONCE(memory->lowest));
+	u64 last = min(access->address + access->size - 1, READ_ONCE(memory->highest));
+	unsigned int count = 0;
+
+	for (; at <= last; at++) {
+		struct dtrace_carrier *carrier = dtrace_hidden_at(access->mm, at);
+
+		if (!carrier)
+			continue;
+		count++;
+		if (what)
+			what(access, carrier);
+	}
+	return count;
+}
+
+/* A breakpoint that a debugger is about to write where we have none is none that we have left there. The caller is seen by RCU. */
+static void dtrace_shown_trust(const struct dtrace_access *access, struct dtrace_memory *memory)
+{
+	u8 *at = access->bytes, *end = at + access->size;
+
+	for (; at < end && (at = memchr(at, DTRACE_BREAKPOINT, end - at)); at++) {
+		u64 address = access->address + (at - access->bytes);
+		struct vm_area_struct *vma = dtrace_hidden_at(access->mm, address) ? NULL : lock_vma_under_rcu(access->mm, address);
+		struct dtrace_known *known;
+
+		if (!vma)
+			continue;
+		known = dtrace_known_at(vma, address);
+		if (known)
+			xa_erase(&memory->suspects, (unsigned long)known);
+		vma_end_read(vma);
+	}
+}
+
+/* A debugger is about to write to a memory. The caller is seen by RCU. */
+static void dtrace_shown_write_all(struct dtrace_access *access, struct dtrace_memory *memory)
+{
+	/* Who sees ours does what he did before there was anything else to see. */
+	access->count = dtrace_access_each(access, memory, access->is_raw ? NULL : dtrace_shown_write);
+	if (READ_ONCE(memory->suspected) && !access->is_raw)
+		dtrace_shown_trust(access, memory);
+}
+
+static void dtrace_shown_written_at(const struct dtrace_access *access, struct dtrace_carrier *carrier)
+{
+	if (dtrace_carrier_changes(access, carrier))
+		dtrace_memory_is_stale(access->mm);
+}
+
+/* A debugger has written to a memory. Somebody may have set a breakpoint meanwhile, which is gone now. */
+static void dtrace_shown_written(const struct dtrace_access *access)
+{
+	const struct dtrace_memory *memory;
+	unsigned int count;
+
+	guard(rcu)();
+	memory = dtrace_memory_find(access->mm);
+	if (!memory)
+		return;
+	count = dtrace_access_each(access, memory, dtrace_shown_written_at);
+	if (count && (count != access->count || access->is_raw))
+		dtrace_memory_is_stale(access->mm);
+}
+
+/* What the program has at an address where a breakpoint of ours may be left over; nothing else is known of any. The caller is seen by RCU. */
+static u8 dtrace_shown_left(struct mm_struct *mm, u64 address)
+{
+	struct dtrace_memory *memory = dtrace_memory_find(mm);
+	u8 byte = DTRACE_BREAKPOINT;
+	struct vm_area_struct *vma;
+	struct dtrace_known *known;
+
+	if (!memory || !(READ_ONCE(memory->inherited) || READ_ONCE(memory->suspected)))
+		return byte;
+	vma = lock_vma_under_rcu(mm, address);
+	if (!vma)
+		return byte;
+	known = dtrace_known_at(vma, address);
+	if (known && (READ_ONCE(memory->inherited) || xa_load(&memory->suspects, (unsigned long)known)))
+		byte = known->code[0];
+	vma_end_read(vma);
+	return byte;
+}
+
+/* A debugger has read so many bytes. */
+static void dtrace_shown_read(const struct dtrace_access *access, long count)
+{
+	u8 *at = access->bytes, *end = at + clamp_t(long, count, 0, access->size);
+
+	guard(rcu)();
+	for (; at < end && (at = memchr(at, DTRACE_BREAKPOINT, end - at)); at++) {
+		u64 address = access->address + (at - access->bytes);
+		struct dtrace_carrier *carrier = dtrace_hidden_at(access->mm, address);
+
+		*at = carrier ? READ_ONCE(carrier->shown) : dtrace_shown_left(access->mm, address);
+	}
+}
+
+/* Preemption is off. */
+static void dtrace_shown_leave(struct rethook_node *node, void *data, unsigned long caller, struct pt_regs *regs)
+{
+	struct dtrace_access *access = container_of(node, struct dtrace_access, node);
+
+	atomic_dec(access->payer);
+	if (access->writes)
+		dtrace_shown_written(access);
+	else
+		dtrace_shown_read(access, (int)regs_return_value(regs));
+}
+
+/* Has dtrace_shown_leave() called when the function returns. Without a node to note that in it is not. */
+static void dtrace_shown_await(const struct dtrace_access *access, struct ftrace_regs *fregs)
+{
+	struct pt_regs *regs = &arch_ftrace_regs(fregs)->regs;
+	atomic_t *payer = dtrace_shown_payer();
+	struct dtrace_access *kept = NULL;
+	unsigned long flags;
+
+	if (atomic_inc_return(payer) > DTRACE_SHOWN_EACH) {
+		atomic_dec(payer);
+		return;
+	}
+	/* As in dtrace_returns_hook(). */
+	raw_local_irq_save(flags);
+	kept = dtrace_pool_pop(&dtrace_shown_pool->pool);
+	if (kept) {
+		kept->mm = access->mm;
+		kept->address = access->address;
+		kept->bytes = access->bytes;
+		kept->size = access->size;
+		kept->is_raw = access->is_raw;
+		kept->writes = access->writes;
+		kept->count = access->count;
+		kept->payer = payer;
+		dtrace_call(dtrace_shown_hook, (uintptr_t)&kept->node, (uintptr_t)regs, true, 0, 0);
+	}
+	raw_local_irq_restore(flags);
+	if (!kept)
+		atomic_dec(payer);
+}
+
+/* access_remote_vm() is entered. */
+void dtrace_shown_access(struct ftrace_regs *fregs)
+{
+	struct dtrace_access access = {
+		.mm = (struct mm_struct *)ftrace_regs_get_argument(fregs, 0),
+		.address = ftrace_regs_get_argument(fregs, 1),
+		.bytes = (u8 *)ftrace_regs_get_argument(fregs, 2),
+		.size = ftrace_regs_get_argument(fregs, 3),
+		.writes = ftrace_regs_get_argument(fregs, 4) & FOLL_WRITE,
+	};
+	struct dtrace_memory *memory;
+	bool has_places;
+
+	guard(preempt)();
+	guard(rcu)();
+	memory = dtrace_memory_find(access.mm);
+	if (!memory || access.size <= 0)
+		return;
+	access.is_raw = READ_ONCE(memory->raw_reader) == current->tgid;
+	has_places = dtrace_memory_has_places(access.mm, access.address - DTRACE_INSIDE, access.address + access.size);
+	if (access.writes)
+		dtrace_shown_write_all(&access, memory);
+	if (access.writes ? has_places : !access.is_raw && (has_places || READ_ONCE(memory->inherited) || READ_ONCE(memory->suspected)))
+		dtrace_shown_await(&access, fregs);
+}
+
+/* process_vm_readv() is entered. Nobody but its debugger writes to a program's text. */
+void dtrace_shown_raw(struct ftrace_regs *fregs)
+{
+	struct pt_regs *regs = (struct pt_regs *)ftrace_regs_get_argument(fregs, 0);
+	struct dtrace_memory *memory;
+	struct task_struct *task;
+	unsigned long args[6];
+
+	syscall_get_arguments(current, regs, args);
+	guard(rcu)();
+	task = pid_task(find_vpid(args[0]), PIDTYPE_PID);
+	if (!task || !READ_ONCE(task->ptrace) || !same_thread_group(rcu_dereference(task->parent), current))
+		return;
+	memory = dtrace_memory_find(READ_ONCE(task->mm));
+	if (memory)
+		WRITE_ONCE(memory->raw_reader, current->tgid);
+}
+
+/* Makes it possible to show text without breakpoints of ours, before anybody is watched. */
+int dtrace_shown_begin(void)
+{
+	struct rethook *pool;
+	uintptr_t alloc;
+
+	if (dtrace_shown_pool)
+		return 0;
+	if (!dtrace_symbol("rethook_alloc", &alloc) || !dtrace_symbol("rethook_hook", &dtrace_shown_hook))
+		return -ENOENT;
+	pool = (struct rethook *)dtrace_call(alloc, 0, (uintptr_t)dtrace_shown_leave, sizeof(struct dtrace_access),
+					      DTRACE_SHOWN_EACH * DTRACE_SHOWN_PAYERS, 0);
+	if (IS_ERR(pool))
+		return PTR_ERR(pool);
+	smp_store_release(&dtrace_shown_pool, pool);
+	return 0;
+}
+
+/* Nobody is watched any more. Who sleeps in an access comes back without us. */
+void dtrace_shown_end(void)
+{
+	uintptr_t stop, free;
+
+	if (!dtrace_shown_pool || !dtrace_symbol("rethook_stop", &stop) || !dtrace_symbol("rethook_free", &free))
+		return;
+	dtrace_call(stop, (uintptr_t)dtrace_shown_pool, 0, 0, 0, 0);
+	synchronize_rcu();
+	dtrace_call(free, (uintptr_t)dtrace_shown_pool, 0, 0, 0, 0);
+	dtrace_shown_pool = NULL;
+}
