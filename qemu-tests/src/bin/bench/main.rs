@@ -12,6 +12,7 @@
 
 mod calls;
 mod loops;
+mod peers;
 mod scenarios;
 mod tracer;
 
@@ -25,7 +26,7 @@ use std::time::Duration;
 
 use loops::{measure, Cost, Operation};
 use scenarios::{Figure, Scenario, SCENARIOS};
-use tracer::{enter_peers, placing, Tracer, Tracing, PLACING};
+use tracer::{placing, Tracer, Tracing, PLACING};
 
 /// Of a loop's cost, what it may differ by from run to run: one in a thousand.
 const SAME: f64 = 0.001;
@@ -92,10 +93,10 @@ fn run(module: &Path, peers: Option<&Path>, scenarios: &[&Scenario]) -> io::Resu
     command(Command::new("rmmod").arg("dtrace"))?;
     let after = idle()?;
     if let Some(peers) = peers {
-        enter_peers(peers)?;
-        for tracer in [Tracer::Bpftrace, Tracer::Oracle] {
-            rows.extend(trace(tracer, scenarios, &base, peers));
-        }
+        peers::enter(peers)?;
+        rows.extend(trace(Tracer::Bpftrace, scenarios, &base, peers));
+        let _daemon = peers::Daemon::start(peers)?;
+        rows.extend(trace(Tracer::Oracle, scenarios, &base, peers));
     }
     print!("{}", tsv(&rows));
     let quiet = print_idle(&without, &with, &after);

@@ -3,8 +3,8 @@
 
 //! The tracers that are compared: how each is called, when it is ready, and what it cost itself.
 //!
-//! A program says `ready` in its BEGIN probe, which every tracer fires when everything is enabled. The peers live in a root
-//! of their own, entered by chroot(8); the machine's /proc, /sys and /dev are bound into it.
+//! A program says `ready` in its BEGIN probe, which every tracer fires when everything is enabled. The peers are called in their own root
+//! ([`crate::peers`]).
 
 use std::fs::{self, File};
 use std::io;
@@ -194,28 +194,4 @@ pub fn placing(program: &str) -> io::Result<Vec<(&'static str, u64)>> {
 /// What the tracer has printed so far.
 fn output() -> io::Result<String> {
     Ok(String::from_utf8_lossy(&fs::read(OUTPUT)?).into_owned())
-}
-
-/// Makes the peers' root fit to be entered.
-pub fn enter_peers(peers: &Path) -> io::Result<()> {
-    for (from, to) in [("/proc", "proc"), ("/sys", "sys"), ("/dev", "dev")] {
-        let status = Command::new("mount")
-            .arg("--rbind")
-            .arg(from)
-            .arg(peers.join(to))
-            .status()?;
-        if !status.success() {
-            return Err(io::Error::other(format!("{from} cannot be bound")));
-        }
-    }
-    for file in ["tmp", "run"] {
-        let status = Command::new("mount")
-            .args(["-t", "tmpfs", "tmpfs"])
-            .arg(peers.join(file))
-            .status()?;
-        if !status.success() {
-            return Err(io::Error::other(format!("no tmpfs on {file}")));
-        }
-    }
-    Ok(())
 }
