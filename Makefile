@@ -72,7 +72,7 @@ stress: modules userland
 soak: modules userland
 	@scripts/soak $(or $(HOURS),1) $(OPTIONS)
 
-##test-programs [PROGRAM=WORD]|large programs compute under probes what they compute without, and the probes tell what they do
+##test-programs [PROGRAM=PATTERN]|large programs compute under probes what they compute without, and the probes tell what they do
 test-programs: modules userland
 	@scripts/programs '$(PROGRAM)'
 
