@@ -194,6 +194,9 @@ static int dtrace_own_plant(struct dtrace_memory *memory, struct dtrace_carrier 
 		carrier->joins = uprobes;
 		/* It may keep one that it has from its parent. */
 		known = dtrace_own_may_be_left(memory, vma, at);
+		/* Whether it is a debugger's is not to be seen beside uprobes. */
+		if (uprobes && !known && dtrace_pen_is_debugged(pen))
+			return -EBUSY;
 		if ((uprobes && (!carrier->uncarried || !known)) || (known && !memory->inherited))
 			return 0;
 		inherits = known && READ_ONCE(known->counter);
@@ -456,7 +459,7 @@ static void dtrace_own_suspect(const struct dtrace_carrier *carrier)
 /* Whether a debugger has a breakpoint where a carrier's is. */
 bool dtrace_own_is_covered(const struct dtrace_carrier *carrier)
 {
-	return READ_ONCE(carrier->shown) == DTRACE_BREAKPOINT && !READ_ONCE(carrier->changed);
+	return READ_ONCE(carrier->shown) == DTRACE_BREAKPOINT;
 }
 
 /* What uprobes or a debugger want too stays for them. Where the breakpoint may be somewhere else, or stays, it is remembered. */
@@ -641,7 +644,8 @@ static bool dtrace_own_is_changed(struct dtrace_carrier *carrier, struct dtrace_
 	const u8 breakpoint = DTRACE_BREAKPOINT;
 	u64 at = carrier->spot.address;
 
-	if (!READ_ONCE(carrier->changed))
+	/* A debugger's breakpoint hides what he has made of it. */
+	if (!READ_ONCE(carrier->changed) || dtrace_own_is_covered(carrier))
 		return false;
 	/* Who writes later looks again when he has. */
 	WRITE_ONCE(carrier->changed, dtrace_pen_move(pen, at, false) || !dtrace_pen_sees(pen, at, &breakpoint, 1) ||

@@ -23,7 +23,6 @@
 #include <linux/irqflags.h>
 #include <linux/mm.h>
 #include <linux/pid.h>
-#include <linux/preempt.h>
 #include <linux/ptrace.h>
 #include <linux/rcupdate.h>
 #include <linux/rethook.h>
@@ -106,13 +105,15 @@ static void dtrace_carrier_noted(struct dtrace_carrier *carrier)
 	WRITE_ONCE(carrier->seq, DTRACE_SEQ_NONE);
 }
 
-/* Another instruction is written, or about to be. Uprobes execute what they have read, whatever is there. */
+/* Whether another instruction is written, or about to be. Where uprobes have the breakpoint it is gone with that, as theirs are. */
 static bool dtrace_carrier_changes(const struct dtrace_access *access, struct dtrace_carrier *carrier)
 {
-	if (!dtrace_is_own(carrier) || !dtrace_access_changes(access, carrier))
+	if (!dtrace_access_changes(access, carrier))
 		return false;
-	WRITE_ONCE(carrier->changed, true);
-	dtrace_carrier_noted(carrier);
+	if (dtrace_is_own(carrier)) {
+		WRITE_ONCE(carrier->changed, true);
+		dtrace_carrier_noted(carrier);
+	}
 	return true;
 }
 
@@ -120,9 +121,16 @@ static bool dtrace_carrier_changes(const struct dtrace_access *access, struct dt
 static void dtrace_shown_write(const struct dtrace_access *access, struct dtrace_carrier *carrier)
 {
 	u64 at = carrier->spot.address - access->address;
+	bool changed = dtrace_carrier_changes(access, carrier) || READ_ONCE(carrier->changed);
 
-	if (dtrace_carrier_changes(access, carrier) || READ_ONCE(carrier->changed) || at >= access->size)
+	if (at >= access->size || (changed && !dtrace_is_own(carrier)))
 		return;
+	if (changed) {
+		/* Ours is gone with what was there. */
+		WRITE_ONCE(carrier->shown, access->bytes[at] == DTRACE_BREAKPOINT ? DTRACE_BREAKPOINT : carrier->code[0]);
+		dtrace_carrier_noted(carrier);
+		return;
+	}
 	WRITE_ONCE(carrier->shown, access->bytes[at]);
 	/* The breakpoint may be taken out before it is written again here. */
 	WRITE_ONCE(carrier->rewritten, true);
@@ -184,10 +192,13 @@ static void dtrace_shown_written_at(const struct dtrace_access *access, struct d
 		dtrace_memory_is_stale(access->mm);
 }
 
-/* A debugger has written to a memory. Somebody may have set a breakpoint meanwhile, which is gone now. */
+/*
+ * A debugger has written to a memory. Somebody may have set a breakpoint meanwhile, which is gone now; or have taken one out, which has come
+ * back with what was written.
+ */
 static void dtrace_shown_written(const struct dtrace_access *access)
 {
-	const struct dtrace_memory *memory;
+	struct dtrace_memory *memory;
 	unsigned int count;
 
 	guard(rcu)();
@@ -197,6 +208,8 @@ static void dtrace_shown_written(const struct dtrace_access *access)
 	count = dtrace_access_each(access, memory, dtrace_shown_written_at);
 	if (count && (count != access->count || access->is_raw))
 		dtrace_memory_is_stale(access->mm);
+	if (count < access->count && !access->is_raw)
+		WRITE_ONCE(memory->inherited, true);
 }
 
 /* What the program has at an address where a breakpoint of ours may be left over; nothing else is known of any. The caller is seen by RCU. */
@@ -289,7 +302,6 @@ void dtrace_shown_access(struct ftrace_regs *fregs)
 	struct dtrace_memory *memory;
 	bool has_places;
 
-	guard(preempt)();
 	guard(rcu)();
 	memory = dtrace_memory_find(access.mm);
 	if (!memory || access.size <= 0)

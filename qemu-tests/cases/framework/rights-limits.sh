@@ -5,8 +5,11 @@
 # A user has so many places in processes, a consumer of root's so many: one more is refused, with the name of the limit, and what is given
 # up may be had again, however it was given up.
 . ./member
-rmmod dtrace && insmod "$(cat /run/vm/module)" group=77 user_places=100 consumer_places=150
-chmod 666 /dev/dtrace
+# load [PARAMETER...]: the module anew.
+load() {
+	rmmod dtrace && insmod "$(cat /run/vm/module)" group=77 "$@"
+	chmod 666 /dev/dtrace
+}
 cp "$(command -v rights-work)" /tmp/work
 mkfifo /tmp/never
 # start UID: a process of that user, $one, and where its text begins, $text.
@@ -27,6 +30,14 @@ keep() {
 give_up() { kill "$1" && wait "$1" 2>/dev/null; }
 member=(setpriv --reuid 65534 --regid 77 --clear-groups device-check place)
 
+echo unless it is told
+load
+cat /sys/module/dtrace/parameters/consumer_places
+start 65534
+place 1001
+place 1000
+kill $one && wait $one 2>/dev/null
+load user_places=100 consumer_places=150
 echo one consumer
 start 65534
 place 101

@@ -399,11 +399,14 @@ static int debug(pid_t pid, long address, const char *how)
 	if (!strcmp(how, "replaces")) {
 		poke(pid, address, saved);
 		replace(pid, address);
+		/* Then he has a breakpoint at one of them. */
+		address++;
+		saved = poke(pid, address, 0xcc);
 	}
 	ptrace(PTRACE_CONT, pid, NULL, NULL);
 	printf("found %02lx\n", saved);
 	fflush(stdout);
-	if (!strcmp(how, "steps"))
+	if (*how)
 		printf("met %d\n", step_over(pid, address, saved));
 	await_signal();
 	kill(pid, SIGSTOP);

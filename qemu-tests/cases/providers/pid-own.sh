@@ -233,7 +233,7 @@ ended
 sleep 1
 pid-own debug $kid "$work" >/tmp/debugged &
 debugger=$!
-until grep -q found /tmp/debugged; do sleep 0.1; done
+until grep -qs found /tmp/debugged; do sleep 0.1; done
 : >/tmp/go
 until grep -q '^State:.*tracing stop' /proc/$kid/status; do sleep 0.1; done
 kill -USR1 $debugger
@@ -244,9 +244,10 @@ say run
 
 # debugs [HOW]: a debugger is there, who steps over his breakpoint where ours is, unless he does something else; put_back: he goes.
 debugs() {
+	rm -f /tmp/debugged
 	pid-own debug $target "$work" "${1:-steps}" >/tmp/debugged &
 	debugger=$!
-	until grep -q found /tmp/debugged; do sleep 0.1; done
+	until grep -qs found /tmp/debugged; do sleep 0.1; done
 }
 put_back() {
 	kill -USR1 $debugger
@@ -278,7 +279,7 @@ say run
 section 'text that is not as in the file'
 pid-own debug $target $(printf %x $((0x$work + 2))) >/tmp/debugged &
 debugger=$!
-until grep -q found /tmp/debugged; do sleep 0.1; done
+until grep -qs found /tmp/debugged; do sleep 0.1; done
 dtrace -qn 'pid$target:a.out:work:1 { @ = count(); }' -p $target 2>&1 | sed 's/pid[0-9][0-9]*/pidN/g'
 kill -USR1 $debugger
 wait $debugger
@@ -305,7 +306,7 @@ say text
 say run
 
 section 'a debugger who makes other instructions of them'
-trace 'pid$target:a.out:work:1 { @one = count(); } pid$target:a.out:work:4 { @four = count(); } END { printa("one %@d\n", @one); printa("four %@d\n", @four); }'
+trace 'pid$target:a.out:work:1 { n++; } pid$target:a.out:work:4 { @four = count(); } END { printf("one %s\n", n >= 100 ? "100" : "less"); printa("four %@d\n", @four); }'
 say run
 debugs replaces
 say run

@@ -7,6 +7,12 @@
 loads=$(pid-shown where)
 calls='pid$target:a.out:loads:entry { @ = count(); } BEGIN { printf("begun\n"); } END { printa("%@d\n", @); }'
 
+echo 'by its address'
+for module in a.out ''; do
+	dtrace -qn "pid\$target:$module:-:$loads { @[probemod, probefunc, probename == \"$loads\" ? \"there\" : probename] = count(); }
+		END { printa(\"%s %s %s %@d\\n\", @); }" -c 'pid-shown load load load' 2>&1 | grep .
+done
+
 echo 'in its core'
 was=$(cat /proc/sys/kernel/core_pattern)
 echo /tmp/core >/proc/sys/kernel/core_pattern
