@@ -194,9 +194,7 @@ static int dtrace_own_plant(struct dtrace_memory *memory, struct dtrace_carrier 
 		carrier->joins = uprobes;
 		/* It may keep one that it has from its parent. */
 		known = dtrace_own_may_be_left(memory, vma, at);
-		/* Whether it is a debugger's is not to be seen beside uprobes. */
-		if (uprobes && !known && dtrace_pen_is_debugged(pen))
-			return -EBUSY;
+		/* Beside uprobes it is not to be seen whether it is a debugger's. */
 		if ((uprobes && (!carrier->uncarried || !known)) || (known && !memory->inherited))
 			return 0;
 		inherits = known && READ_ONCE(known->counter);
