@@ -39,8 +39,10 @@ const ANSWERS: u8 = 2;
 /// Somebody who listens.
 const LISTENERS: u8 = 4;
 
-/// With a thread's number: it has met a debugger's breakpoint. Numbers are smaller (`PID_MAX_LIMIT`).
+/// With a thread's number, which is smaller (`PID_MAX_LIMIT`): it has met a debugger's breakpoint, with registers of the digest between both.
 const MET: u32 = 1 << 31;
+/// How far a digest is shifted to be there.
+const DIGEST: u32 = 22;
 
 /// What the current thread has fired at a site before it has executed the instruction.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -69,8 +71,6 @@ pub struct Site {
     listeners: SetOnce<Arc<Listeners>>,
     /// The thread that has fired here and left the instruction to uprobes, or comes to it again; 0 for none. With [`MET`], all has fired.
     fired: AtomicU32,
-    /// With [`MET`], what its registers come to ([`Regs::digest`]).
-    met: AtomicU32,
 }
 
 impl Site {
@@ -86,7 +86,6 @@ impl Site {
             mark: SetOnce::new(),
             listeners: SetOnce::new(),
             fired: AtomicU32::new(0),
-            met: AtomicU32::new(0),
         }
     }
 
@@ -294,12 +293,17 @@ impl Site {
         };
         if take(me) {
             Fired::Before
-        } else if take(me | MET) && self.met.load(Ordering::Relaxed) == regs.digest() {
+        } else if take(Self::met(regs)) {
             Fired::All
         } else {
-            // The debugger had a copy of the instruction executed since.
+            // Where it is that thread, the debugger had a copy of the instruction executed since.
             Fired::Nothing
         }
+    }
+
+    /// What is noted of the current thread where it meets a debugger's breakpoint.
+    fn met(regs: &Regs) -> u32 {
+        MET | (regs.digest() << DIGEST) | task::number()
     }
 
     /// Fires all that the instruction has fire, which is executed after that.
@@ -406,8 +410,11 @@ impl At {
             site.before(extras, stopped.regs());
         }
         let Some(step) = self.store(step, stopped.regs()) else {
-            let met = if fired == Fired::All { MET } else { 0 };
-            site.fired.store(task::number() | met, Ordering::Relaxed);
+            let mark = match fired {
+                Fired::All => Site::met(stopped.regs()),
+                _ => task::number(),
+            };
+            site.fired.store(mark, Ordering::Relaxed);
             return rest.slot().is_some() || rest.is_nobody();
         };
         step.apply(stopped.regs_mut());
@@ -515,8 +522,8 @@ impl Hit for At {
             return false;
         }
         site.ahead(Fired::Nothing, &mut stopped);
-        site.met.store(stopped.regs().digest(), Ordering::Relaxed);
-        site.fired.store(task::number() | MET, Ordering::Relaxed);
+        site.fired
+            .store(Site::met(stopped.regs()), Ordering::Relaxed);
         true
     }
 
