@@ -390,21 +390,21 @@ void dtrace_own_errand(u64 address, enum dtrace_errand_kind kind)
 }
 
 /*
- * Has who debugs the current program see a step or a breakpoint when it is back from the exception, which begins by answering a breakpoint: this
- * comes before that, one of the next two behind it. Does not sleep. NULL: there is no memory.
+ * Allocates the errand by which a debugger of the current program sees a step or a breakpoint. It is allocated before the breakpoint is answered, which
+ * cannot be undone, and sent or cancelled afterwards. Does not sleep. NULL: there is no memory.
  */
 struct dtrace_errand *dtrace_errand_ahead(enum dtrace_errand_kind kind)
 {
 	return dtrace_errand_make((struct dtrace_errand){ .kind = kind });
 }
 
-void dtrace_errand_go(struct dtrace_errand *errand, u64 address)
+void dtrace_errand_send(struct dtrace_errand *errand, u64 address)
 {
 	errand->address = address;
 	dtrace_errand_queue(errand);
 }
 
-void dtrace_errand_not(struct dtrace_errand *errand)
+void dtrace_errand_cancel(struct dtrace_errand *errand)
 {
 	kfree(errand);
 }
@@ -449,7 +449,7 @@ enum dtrace_keep dtrace_watch_keeps(const struct arch_uprobe *uprobe, struct vm_
 	if (dtrace_guards_keep() || !memchr_inv(uprobe->insn, 0, sizeof(uprobe->insn)))
 		return DTRACE_STAYS;
 	guard(rcu)();
-	/* They take out ours, and nobody gives it to them again. */
+	/* Uprobes take out the breakpoint that they carried for us; the debugger's is written again. */
 	carrier = dtrace_own_covered_at(vma, address, DTRACE_CARRIED);
 	if (carrier && dtrace_is_debugged(vma->vm_mm) && cmpxchg(&carrier->state, DTRACE_CARRIED, DTRACE_GONE) == DTRACE_CARRIED)
 		return DTRACE_COMES_BACK;

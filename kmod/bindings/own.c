@@ -471,7 +471,7 @@ static void dtrace_own_lift(struct dtrace_carrier *carrier, struct dtrace_pen *p
 
 	dtrace_memory_passes_none(memory);
 	dtrace_count_no_more(carrier, memory->mm, pen->brings);
-	/* One that nobody is there for any more would end the program. */
+	/* A breakpoint whose debugger has gone would kill the program. */
 	if (!moved && !shared && dtrace_own_is_covered(carrier) && dtrace_pen_is_debugged(pen)) {
 		xa_erase(&memory->suspects, (unsigned long)carrier->known);
 		return;

@@ -233,8 +233,8 @@ enum dtrace_errand_kind {
 
 void dtrace_own_errand(u64 address, enum dtrace_errand_kind kind);
 struct dtrace_errand *dtrace_errand_ahead(enum dtrace_errand_kind kind);
-void dtrace_errand_go(struct dtrace_errand *errand, u64 address);
-void dtrace_errand_not(struct dtrace_errand *errand);
+void dtrace_errand_send(struct dtrace_errand *errand, u64 address);
+void dtrace_errand_cancel(struct dtrace_errand *errand);
 
 /* Of traps.c. No sequence count of a memory that nobody changes is that: those are even. */
 #define DTRACE_SEQ_NONE 1

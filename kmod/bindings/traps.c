@@ -248,7 +248,7 @@ static int dtrace_trap_cover(struct dtrace_carrier *carrier, struct pt_regs *reg
 	struct dtrace_errand *signal;
 
 	instruction_pointer_set(regs, address);
-	/* Who has written it is no debugger any more: it would end the program, which comes again. */
+	/* The debugger has gone, and its breakpoint would kill the program: it is forgotten, and the program tries again. */
 	if (!dtrace_is_ptraced()) {
 		WRITE_ONCE(carrier->shown, carrier->code[0]);
 		return NOTIFY_STOP;
@@ -258,12 +258,12 @@ static int dtrace_trap_cover(struct dtrace_carrier *carrier, struct pt_regs *reg
 	if (!signal)
 		return NOTIFY_STOP;
 	if (!carrier->meet(carrier, regs)) {
-		dtrace_errand_not(signal);
+		dtrace_errand_cancel(signal);
 		return NOTIFY_STOP;
 	}
 	if (atomic_read(&dtrace_brings_taken))
 		dtrace_brought();
-	dtrace_errand_go(signal, address);
+	dtrace_errand_send(signal, address);
 	return NOTIFY_STOP;
 }
 
@@ -336,10 +336,10 @@ static noinline int dtrace_trap_step(struct dtrace_carrier *carrier, struct pt_r
 	if (done && dtrace_pc(regs) != address && atomic_read(&dtrace_brings_taken))
 		dtrace_brought();
 	if (done && dtrace_trap_made_step(carrier, slot, regs)) {
-		dtrace_errand_go(step, dtrace_pc(regs));
+		dtrace_errand_send(step, dtrace_pc(regs));
 		return NOTIFY_STOP;
 	}
-	dtrace_errand_not(step);
+	dtrace_errand_cancel(step);
 	if (done)
 		return NOTIFY_STOP;
 	dtrace_trap_leave(regs, address);

@@ -296,7 +296,7 @@ impl Site {
         } else if take(Self::met(regs)) {
             Fired::All
         } else {
-            // Where it is that thread, the debugger had a copy of the instruction executed since.
+            // Another thread; or this one, and the debugger has executed a copy of the instruction.
             Fired::Nothing
         }
     }
@@ -306,7 +306,7 @@ impl Site {
         MET | (regs.digest() << DIGEST) | task::number()
     }
 
-    /// Fires all that the instruction has fire, which is executed after that.
+    /// Fires the site's probes before the instruction is executed, its return among them: others execute the instruction.
     fn ahead(&self, fired: Fired, stopped: &mut Stopped<'_>) {
         if fired == Fired::Nothing {
             let extras = self.extras();
