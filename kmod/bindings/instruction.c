@@ -13,6 +13,7 @@
 #include <linux/slab.h>
 
 #include "instruction.h"
+#include "patching.h"
 
 struct dtrace_breakpoint {
 	struct kprobe kprobe;
@@ -79,18 +80,46 @@ static bool dtrace_breakpoint_forgotten(struct kprobe *kprobe)
 	return list_empty(&kprobe->list);
 }
 
-/* A function of its own, so that a test can let the allocations fail that are made in it. */
-static noinline int dtrace_breakpoint_register(struct kprobe *kprobe, uintptr_t addr)
-{
+/* What is done to some kprobes, and what came of it. */
+struct dtrace_kprobes {
+	struct kprobe **all;
+	size_t count;
 	int error;
+};
+
+/* A function of its own, so that a test can let the allocations fail that are made in it. */
+static noinline void dtrace_kprobe_add(void *data)
+{
+	struct dtrace_kprobes *kprobes = data;
+
+	kprobes->error = register_kprobe(*kprobes->all);
+}
+
+static void dtrace_kprobes_drop(void *data)
+{
+	struct dtrace_kprobes *kprobes = data;
+
+	unregister_kprobes(kprobes->all, kprobes->count);
+}
+
+static int dtrace_breakpoint_register(struct kprobe *kprobe, uintptr_t addr)
+{
+	struct dtrace_kprobes one = { .all = &kprobe, .count = 1 };
 
 	/* A hit is handled by code of ours. */
 	if (within_module(addr, THIS_MODULE))
 		return -EINVAL;
 	kprobe->addr = (kprobe_opcode_t *)addr;
 	kprobe->pre_handler = dtrace_breakpoint_hit;
-	error = register_kprobe(kprobe);
-	return !error && dtrace_breakpoint_forgotten(kprobe) ? -ENOMEM : error;
+	dtrace_patch(dtrace_kprobe_add, &one);
+	return !one.error && dtrace_breakpoint_forgotten(kprobe) ? -ENOMEM : one.error;
+}
+
+static void dtrace_breakpoints_unregister(struct kprobe **all, size_t count)
+{
+	struct dtrace_kprobes kprobes = { .all = all, .count = count };
+
+	dtrace_patch(dtrace_kprobes_drop, &kprobes);
 }
 
 /*
@@ -99,11 +128,11 @@ static noinline int dtrace_breakpoint_register(struct kprobe *kprobe, uintptr_t 
  */
 int dtrace_breakpoint_try(uintptr_t addr)
 {
-	struct kprobe kprobe = { .flags = KPROBE_FLAG_DISABLED };
+	struct kprobe kprobe = { .flags = KPROBE_FLAG_DISABLED }, *one = &kprobe;
 	int error = dtrace_breakpoint_register(&kprobe, addr);
 
 	if (!error)
-		unregister_kprobe(&kprobe);
+		dtrace_breakpoints_unregister(&one, 1);
 	return error;
 }
 
@@ -135,7 +164,7 @@ void dtrace_breakpoints_remove(struct dtrace_breakpoint **all, size_t count)
 
 	/* So a list of them is one of kprobes. */
 	BUILD_BUG_ON(offsetof(struct dtrace_breakpoint, kprobe));
-	unregister_kprobes((struct kprobe **)all, count);
+	dtrace_breakpoints_unregister((struct kprobe **)all, count);
 	for (n = 0; n < count; n++) {
 		if (all[n]->kprobe.addr) {
 			kfree(all[n]);

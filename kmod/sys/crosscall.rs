@@ -4,6 +4,7 @@
 //! Running a closure on a CPU, in the place of probe context there.
 
 use super::hotplug::HotplugLock;
+use super::patching::patch;
 use super::percpu::{possible, CpuGuard};
 use crate::bindings;
 use core::ffi::c_void;
@@ -21,35 +22,12 @@ pub fn probe_on(cpu: u32, f: &mut dyn FnMut(&CpuGuard)) -> Result {
     if !possible(cpu) {
         return Err(EINVAL);
     }
-    let lock = HotplugLock::new();
-    if !lock.online(cpu) {
-        return Err(ENXIO);
-    }
-    call(&lock, cpu, f)
-}
-
-/// Runs `f` on `cpu` with that CPU claimed, and waits for it. An offline CPU fires no probe, but its buffers still hold
-/// records: `f` then runs here in its stead, while the CPU is kept from coming back. `EINVAL`: there is no such CPU.
-pub fn on_cpu(cpu: u32, f: &mut dyn FnMut(&Cpu)) -> Result {
-    if !possible(cpu) {
-        return Err(EINVAL);
-    }
-    let lock = HotplugLock::new();
-    if lock.online(cpu) {
-        return call(&lock, cpu, &mut |guard| f(guard.cpu()));
-    }
-    // SAFETY: The CPU is offline and the lock keeps it so. Two at a time are kept apart by the consumer's mutex of visits,
-    // under which this is called; its buffers are all that the claim is used for.
-    f(&unsafe { Cpu::claim(cpu as usize) });
-    Ok(())
-}
-
-fn call(_lock: &HotplugLock, cpu: u32, f: &mut dyn FnMut(&CpuGuard)) -> Result {
     let mut call = Call { f, done: false };
     // A number before 7.3.
     #[allow(clippy::useless_conversion)]
     let wait = true.into();
-    // SAFETY: `run` gets the pointer to `call`, which outlives the call, since it waits.
+    // SAFETY: `run` gets the pointer to `call`, which outlives the call, since it waits. The kernel looks whether the CPU is online, and
+    // a CPU that goes answers those who have called before.
     to_result(unsafe {
         bindings::smp_call_function_single(
             cpu as i32,
@@ -60,6 +38,32 @@ fn call(_lock: &HotplugLock, cpu: u32, f: &mut dyn FnMut(&CpuGuard)) -> Result {
     })?;
     // The CPU can only be found taken by an NMI, and an interrupt does not come on top of one.
     call.done.then_some(()).ok_or(EBUSY)
+}
+
+/// Runs `f` on `cpu` with that CPU claimed, and waits for it. An offline CPU fires no probe, but its buffers still hold
+/// records: `f` then runs elsewhere in its stead, while the CPU is kept from coming back. `EINVAL`: there is no such CPU.
+pub fn on_cpu(cpu: u32, f: &mut (dyn FnMut(&Cpu) + Send)) -> Result {
+    loop {
+        match probe_on(cpu, &mut |guard| f(guard.cpu())) {
+            Err(ENXIO) => {}
+            answer => return answer,
+        }
+        let mut done = false;
+        // Who keeps CPUs from coming and going holds up whoever does that.
+        patch(|| {
+            let lock = HotplugLock::new();
+            if !lock.online(cpu) {
+                // SAFETY: The CPU is offline and the lock keeps it so. Two at a time are kept apart by the consumer's mutex of visits,
+                // under which this is called; its buffers are all that the claim is used for.
+                f(&unsafe { Cpu::claim(cpu as usize) });
+                done = true;
+            }
+        });
+        if done {
+            return Ok(());
+        }
+        // It has come meanwhile.
+    }
 }
 
 /// # Safety

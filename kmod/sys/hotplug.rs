@@ -9,8 +9,11 @@
 //! interrupt of all CPUs at once, and stopped from where it is dropped. That takes for granted that a CPU which is online has all states, as all
 //! have but those that are put into another one for a test (`CONFIG_CPU_HOTPLUG_STATE_CONTROL`).
 //!
+//! Who keeps CPUs from coming and going keeps others from it, and from changes of static keys: a worker does both for users (`patching.rs`).
+//!
 //! That a thing cannot be started never keeps a CPU from coming: it is told to those alone who start the whole.
 
+use super::patching::patch;
 use super::percpu::{self, nr_cpus};
 use crate::bindings;
 use core::cell::UnsafeCell;
@@ -145,14 +148,23 @@ impl<T: PerCpu> Everywhere<T> {
             },
             GFP_KERNEL,
         )?;
-        // SAFETY: The instance is in no list, pinned in its box from here on, and removed in drop.
-        kernel::error::to_result(unsafe {
-            bindings::__cpuhp_state_add_instance(this.state.state, this.node.get(), false)
-        })?;
-        this.added.store(true, Ordering::Relaxed);
-        this.start_online();
+        patch(|| this.add());
         kernel::error::to_result(this.failed.load(Ordering::Relaxed))?;
         Ok(this.into())
+    }
+
+    /// Has the hotplug core know it, and starts it.
+    fn add(&self) {
+        // SAFETY: The instance is in no list, in its box from here on, and removed in drop.
+        let error = unsafe {
+            bindings::__cpuhp_state_add_instance(self.state.state, self.node.get(), false)
+        };
+        if error == 0 {
+            self.added.store(true, Ordering::Relaxed);
+            self.start_online();
+        } else {
+            self.failed.store(error, Ordering::Relaxed);
+        }
     }
 
     /// Starts it on the CPUs that are online. Those that come from now on start theirs.
@@ -177,10 +189,17 @@ impl<T: PerCpu> Everywhere<T> {
 impl<T: PerCpu> Drop for Everywhere<T> {
     fn drop(&mut self) {
         if *self.added.get_mut() {
-            // SAFETY: It is an instance. No CPU that comes or goes calls it from here on.
-            unsafe {
-                bindings::__cpuhp_state_remove_instance(self.state.state, self.node.get(), false)
-            };
+            let this = &*self;
+            patch(|| {
+                // SAFETY: It is an instance. No CPU that comes or goes calls it from here on.
+                unsafe {
+                    bindings::__cpuhp_state_remove_instance(
+                        this.state.state,
+                        this.node.get(),
+                        false,
+                    )
+                };
+            });
             (0..nr_cpus()).for_each(|cpu| self.thing.stop(cpu));
         }
     }

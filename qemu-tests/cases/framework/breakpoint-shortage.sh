@@ -18,7 +18,7 @@ placed() {
 }
 # tries DESCRIPTION: the same while one thing after the other fails.
 tries() {
-	shortage 1 dtrace_breakpoint_register
+	shortage 1 dtrace_kprobe_add
 	told=0 refused=0
 	while fails placed "$1"; do
 		echo "$where: $said" >&2

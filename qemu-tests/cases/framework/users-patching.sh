@@ -1,25 +1,40 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What a member's probes change in the kernel's text is changed by a worker of the kernel: a member of the least priority would keep the locks of that.
+# What a user's probes change in the kernel's text is changed by a worker of the kernel, which also keeps CPUs from coming and going for him: a user of
+# the least priority would keep the locks of that.
 . ./member
 rmmod dtrace && insmod "$(cat /run/vm/module)" group=77
 chmod 666 /dev/dtrace
 cp "$(command -v dtrace)" /tmp/patches
 mkfifo /tmp/begun
 dtrace -qn 'BEGIN { printf("begun\n"); }
-	fbt::smp_text_poke_batch_finish:entry
-	/execname == "patches"/ { @["the member"] = count(); }
-	fbt::smp_text_poke_batch_finish:entry
-	/execname != "patches" && strtok(execname, "/") == "kworker"/ { worked = 1; }
-	END { printa("%s changed it %@d times\n", @); printf("%s\n", worked ? "workers changed it" : "no worker changed it"); }' \
+	fbt::smp_text_poke_batch_finish:entry, fbt::register_kprobe:entry, fbt::unregister_kprobes:entry, fbt::cpus_read_lock:entry
+	/execname == "patches"/ { @[probefunc] = count(); }
+	fbt::smp_text_poke_batch_finish:entry, fbt::register_kprobe:entry, fbt::unregister_kprobes:entry, fbt::cpus_read_lock:entry
+	/execname != "patches" && strtok(execname, "/") == "kworker"/ { @workers[probefunc] = count(); }
+	END { printa("the user called %s %@d times\n", @); printa("workers called %s\n", @workers); }' \
 	>/tmp/begun & its=$!
 exec 3</tmp/begun
 read -r begun <&3
 (own /tmp/patches -qn 'syscall::exit_group:entry { ran = vtimestamp; printf("its call\n"); } pid$target:libc.so.6:exit:entry { printf("its function\n"); }' \
 	-c /bin/true) | grep . | sort
+own /tmp/patches -qn 'profile-97 { fired = 1; } tick-1s { printf("its timers\n"); exit(0); }' | grep .
+# What an offline CPU has recorded is taken in its stead.
+for cpu in 0 1; do own taskset -c $cpu sh -c 'while :; do :; done' & busy+=($!); done
+own /tmp/patches -qn 'BEGIN { printf("its buffers\n"); } profile-97 { @[cpu] = count(); } END { printa("CPU %d\n", @); }' >/tmp/buffers & tracer=$!
+until grep -qs its /tmp/buffers; do sleep 0.1; done
+sleep 2
+echo 0 >/sys/devices/system/cpu/cpu1/online
+kill -INT $tracer
+wait $tracer
+echo 1 >/sys/devices/system/cpu/cpu1/online
+kill "${busy[@]}"
+sort /tmp/buffers | grep .
+setpriv --reuid 65534 --regid 77 --clear-groups --inh-caps +perfmon --ambient-caps +perfmon \
+	/tmp/patches -qn 'kinst::do_nanosleep:0 { printf("an instruction\n"); exit(0); }' -c 'sleep 0.1' | sort -u | grep .
 kill $its
-grep . <&3
+grep . <&3 | sort
 exec 3<&-
 wait
 rm /tmp/begun /tmp/patches

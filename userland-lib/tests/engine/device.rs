@@ -154,7 +154,7 @@ impl EngineDevice {
 
     /// Ends the speculations that several CPUs may have recorded into.
     pub fn clean(&self) {
-        let on_cpu = |cpu, visit: &mut dyn FnMut(&Cpu)| {
+        let on_cpu = |cpu, visit: &mut (dyn FnMut(&Cpu) + Send)| {
             visit(&claim(cpu as u32));
             true
         };

@@ -14,8 +14,8 @@ impl Consumer {
     /// the time on the CPU that it is called on.
     pub fn clean_speculations(
         &self,
-        now: impl Fn() -> u64,
-        mut on_cpu: impl FnMut(usize, &mut dyn FnMut(&Cpu)) -> bool,
+        now: impl Fn() -> u64 + Sync,
+        mut on_cpu: impl FnMut(usize, &mut (dyn FnMut(&Cpu) + Send)) -> bool,
     ) {
         let (Some(run), Some(_cleaning)) = (self.run.get(), self.cleaning.take()) else {
             return;
