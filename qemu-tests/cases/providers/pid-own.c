@@ -23,6 +23,7 @@
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -338,6 +339,19 @@ static long poke(pid_t pid, long address, long byte)
 	return word & 0xff;
 }
 
+/* Reads the text as who does not use ptrace() for it, and writes a breakpoint and what was read again. What the first byte was. */
+static long poke_what_is_there(pid_t pid, long address)
+{
+	long word = 0;
+	struct iovec here = { &word, sizeof(word) }, there = { (void *)address, sizeof(word) };
+
+	if (process_vm_readv(pid, &here, 1, &there, 1, 0) != sizeof(word))
+		perror("process_vm_readv");
+	ptrace(PTRACE_POKETEXT, pid, address, (word & ~0xffL) | 0xcc);
+	ptrace(PTRACE_POKETEXT, pid, address, word);
+	return word & 0xff;
+}
+
 /* Whether the process has stopped behind its breakpoint at an address, from where it is to go on. */
 static int goes_back(pid_t pid, int status, long address)
 {
@@ -395,6 +409,10 @@ static int debug(pid_t pid, long address, const char *how)
 	if (ptrace(PTRACE_ATTACH, pid, NULL, NULL))
 		return 1;
 	waitpid(pid, &status, 0);
+	if (!strcmp(how, "copies")) {
+		printf("found %02lx\n", poke_what_is_there(pid, address));
+		return 0;
+	}
 	saved = poke(pid, address, 0xcc);
 	if (!strcmp(how, "replaces")) {
 		poke(pid, address, saved);

@@ -317,6 +317,27 @@ ended >/tmp/lost
 sed 's/[12] probe.* could/probes could/' /tmp/lost | uniq
 say run
 
+section 'a debugger who reads what is there'
+trace "$calls"
+say run
+pid-own debug $target "$work" copies
+say run
+ended
+say text
+say run
+
+section 'a debugger who is killed at his breakpoint'
+trace "$calls"
+debugs
+say run
+kill -KILL $debugger
+wait $debugger 2>/dev/null
+# His breakpoint would end the program where there is none of ours.
+say run
+ended
+say text
+say run
+
 section 'a consumer that is killed'
 trace "$calls"
 say child
