@@ -9,6 +9,9 @@
  * memory has changed and no table has gone, and for a second at most, so that tables in use are marked as used, and changed files are noticed.
  * A CPU knows a few epochs, so that programs may take turns on it.
  *
+ * Programs that wait for something, or compute in a loop, have the whole stack again. So a stack that comes twice is *recorded* when it is walked by steps
+ * alone: where each word was loaded, and what it was. If all of them are as they were, so is the stack, and it has the number that it had.
+ *
  * Who walks has claimed the CPU: no other walk on it comes between. Interrupts are off.
  */
 
@@ -16,7 +19,6 @@
 #include <linux/jiffies.h>
 #include <linux/mm.h>
 #include <linux/mmap_lock.h>
-#include <linux/nospec.h>
 #include <linux/percpu.h>
 #include <linux/sizes.h>
 #include <linux/uaccess.h>
@@ -28,11 +30,13 @@
 #define DTRACE_FOLLOW_EPOCHS 4
 #define DTRACE_FOLLOW_PLACES 4
 #define DTRACE_FOLLOW_BITS 9
+#define DTRACE_FOLLOW_LOWEST SZ_64K
 
 struct dtrace_follow_epoch {
 	u64 memory;
 	unsigned int sequence;
-	unsigned long age, second;
+	/* Until which jiffy it lasts, and the second in which it began. */
+	unsigned long age, until, second;
 	/* Never another one's on this CPU. */
 	u64 number;
 	/* How many places were put in; the oldest is overwritten. */
@@ -43,12 +47,33 @@ struct dtrace_follow_epoch {
 	unsigned long since;
 };
 
+/* Words that are loaded for a stack: one a frame, or two where the frame pointer is. */
+#define DTRACE_RECORD_WORDS 32
+#define DTRACE_RECORD_BITS 4
+
+/* A stack, by what it begins with, and the words that were loaded for it so many bytes from its top. */
+struct dtrace_record {
+	u64 epoch, ip, sp, fp;
+	pid_t pid;
+	/* Of how many frames it is at most. */
+	u32 room;
+	/* Never another one's on this CPU; 0: it has come, but was not recorded. */
+	u64 number;
+	unsigned int count;
+	u32 offsets[DTRACE_RECORD_WORDS];
+	u64 words[DTRACE_RECORD_WORDS];
+};
+
 struct dtrace_follow {
 	u64 last;
+	/* The stack that is to be recorded, if any; the one that was found again; and the number of the one that was recorded. */
+	struct dtrace_record *recording, *found;
+	u64 recorded;
 	/* The epoch that was asked for last, which is the likeliest; and the one whose place the next takes that begins. */
 	unsigned int now, next;
 	struct dtrace_follow_epoch epochs[DTRACE_FOLLOW_EPOCHS];
 	struct dtrace_unwind_rule rules[DTRACE_UNWIND_RULES];
+	struct dtrace_record records[1 << DTRACE_RECORD_BITS];
 	struct dtrace_unwind_step steps[1 << DTRACE_FOLLOW_BITS] ____cacheline_aligned;
 };
 
@@ -74,35 +99,51 @@ struct dtrace_unwind_rule *dtrace_unwind_rules_here(void)
 	return raw_cpu_ptr(dtrace_follows)->rules;
 }
 
-/* The epoch of the current program, which begins now if its memory was another before. NULL: its mappings are being changed. */
-static struct dtrace_follow_epoch *dtrace_follow_now(struct dtrace_follow *here)
+/* Whether an epoch of that memory lasts. */
+static __always_inline bool dtrace_follow_lasts(const struct dtrace_follow_epoch *epoch, u64 memory, unsigned int sequence)
 {
-	unsigned long age = dtrace_unwind_age(), second = jiffies / HZ;
-	struct mm_struct *mm = current->mm;
-	struct dtrace_follow_epoch *epoch;
-	unsigned int sequence, n;
-	u64 memory;
+	return epoch->memory == memory && epoch->sequence == sequence && epoch->age == dtrace_unwind_age() &&
+	       time_before(jiffies, epoch->until);
+}
 
-	if (!mm || !mmap_lock_speculate_try_begin(mm, &sequence))
-		return NULL;
-	memory = dtrace_memory_number(mm);
+/* The epoch of a memory, which begins now if there is none. */
+static noinline struct dtrace_follow_epoch *dtrace_follow_find(struct dtrace_follow *here, u64 memory, unsigned int sequence)
+{
+	struct dtrace_follow_epoch *epoch;
+	unsigned int n;
+
 	for (n = 0; n < DTRACE_FOLLOW_EPOCHS; n++)
 		if (here->epochs[(here->now + n) % DTRACE_FOLLOW_EPOCHS].memory == memory)
 			break;
-	here->now = n < DTRACE_FOLLOW_EPOCHS ? here->now + n : here->next++;
-	epoch = &here->epochs[here->now % DTRACE_FOLLOW_EPOCHS];
-	if (epoch->memory == memory && epoch->sequence == sequence && epoch->age == age && epoch->second == second)
+	here->now = (n < DTRACE_FOLLOW_EPOCHS ? here->now + n : here->next++) % DTRACE_FOLLOW_EPOCHS;
+	epoch = &here->epochs[here->now];
+	if (dtrace_follow_lasts(epoch, memory, sequence))
 		return epoch;
 	if (epoch->memory != memory)
 		epoch->teller = 0;
 	/* One of the same memory that has ended never comes again. */
 	epoch->memory = memory;
 	epoch->sequence = sequence;
-	epoch->age = age;
-	epoch->second = second;
+	epoch->age = dtrace_unwind_age();
+	epoch->until = jiffies + HZ;
+	epoch->second = jiffies / HZ;
 	epoch->number = ++here->last;
 	epoch->put = 0;
 	return epoch;
+}
+
+/* The epoch of the current program. NULL: its mappings are being changed. */
+static __always_inline struct dtrace_follow_epoch *dtrace_follow_now(struct dtrace_follow *here)
+{
+	struct dtrace_follow_epoch *epoch = &here->epochs[here->now];
+	struct mm_struct *mm = current->mm;
+	unsigned int sequence;
+	u64 memory;
+
+	if (!mm || !mmap_lock_speculate_try_begin(mm, &sequence))
+		return NULL;
+	memory = dtrace_memory_number(mm);
+	return likely(dtrace_follow_lasts(epoch, memory, sequence)) ? epoch : dtrace_follow_find(here, memory, sequence);
 }
 
 /* Whether what was found since the epoch was asked for is right in it. */
@@ -183,30 +224,40 @@ void dtrace_unwind_keep(const struct dtrace_unwind_step *step)
 	struct dtrace_follow *here = raw_cpu_ptr(dtrace_follows);
 	const struct dtrace_follow_epoch *epoch = dtrace_follow_now(here);
 
+	/* What is loaded beyond a CFA might lie behind what a program has. */
+	if (step->saved > 0)
+		return;
 	if (epoch && epoch->number == step->epoch && dtrace_follow_is_right(epoch))
 		*dtrace_follow_step(here->steps, step->at, step->epoch) = *step;
 }
 
-/*
- * Goes from frame to frame by what is kept, and writes where each goes on, if `pcs` is not NULL. Returns how many frames were left behind, at most `room`.
- * The frame is then the next one, unless there is none. The caller knows that the processor has the program's memory, as for
- * dtrace_unwind_word().
- */
-u32 dtrace_unwind_follow(struct dtrace_unwind_frame *frame, u64 epoch, u8 *pcs, u32 room)
+/* Notes a word that was loaded for a stack. */
+static __always_inline void dtrace_record_add(struct dtrace_record *record, u64 at, u64 word)
 {
-	/* What is loaded lies less than 32 KiB from here, in user space. */
-	const u64 lowest = SZ_64K, range = TASK_SIZE_MAX - 2 * SZ_64K;
-	struct dtrace_unwind_step *steps = raw_cpu_ptr(dtrace_follows)->steps;
-	u64 ip = frame->ip, sp = frame->sp, fp = frame->fp;
-	u64 at = frame->is_exact ? ip : ip - 1, *put = (u64 *)pcs;
+	u64 offset = at - record->sp;
+
+	if (record->count >= DTRACE_RECORD_WORDS || offset > U32_MAX) {
+		record->count = DTRACE_RECORD_WORDS + 1;
+		return;
+	}
+	/* No indices: while the program's memory may be loaded no function may be called, as the compiler's checks of these do. */
+	*(record->offsets + record->count) = offset;
+	*(record->words + record->count++) = word;
+}
+
+/* As dtrace_unwind_follow(), in an epoch. What is not NULL is written to. */
+static __always_inline u32 dtrace_follow_steps(struct dtrace_follow *here, struct dtrace_unwind_frame *frame, u64 epoch, u64 *put, u32 room,
+					       struct dtrace_record *record)
+{
+	u64 ip = frame->ip, sp = frame->sp, fp = frame->fp, at = frame->is_exact ? ip : ip - 1;
 	u32 left = room;
 
-	pagefault_disable();
-	if (!user_read_access_begin((const void __user *)sp, sizeof(sp)))
-		goto none;
+	/* Each of what is loaded is masked by itself. */
+	masked_user_access_begin((void __user *)sp);
 	while (left) {
-		const struct dtrace_unwind_step *step = dtrace_follow_step(steps, at, epoch);
-		u64 cfa, from, caller, saved = fp;
+		const struct dtrace_unwind_step *step = dtrace_follow_step(here->steps, at, epoch);
+		u64 cfa, caller, saved = fp;
+		void __user *from;
 
 		if (!dtrace_follow_is_from(step, at, epoch))
 			break;
@@ -216,15 +267,22 @@ u32 dtrace_unwind_follow(struct dtrace_unwind_frame *frame, u64 epoch, u8 *pcs, 
 			frame->is_last = step->is_last;
 			break;
 		}
-		if (cfa % sizeof(cfa) || cfa - lowest >= range)
+		if (cfa % sizeof(cfa))
 			break;
-		/* A processor that went on without waiting for that loads nothing of the kernel's. */
-		from = array_index_nospec(cfa - lowest, range) + lowest;
-		unsafe_get_user(caller, (const u64 __user *)(from - sizeof(caller)), ended);
+		/* A processor that went on without waiting for that loads nothing of the kernel's: at worst what lies above all that there is. */
+		from = mask_user_address((void __user *)cfa);
+		if ((u64)from != cfa)
+			break;
+		unsafe_get_user(caller, (u64 __user *)(from - sizeof(caller)), ended);
 		if (!caller)
 			break;
-		if (step->is_saved)
-			unsafe_get_user(saved, (const u64 __user *)(from + step->saved), ended);
+		if (record)
+			dtrace_record_add(record, cfa - sizeof(caller), caller);
+		if (step->is_saved) {
+			unsafe_get_user(saved, (u64 __user *)(from + step->saved), ended);
+			if (record)
+				dtrace_record_add(record, cfa + step->saved, saved);
+		}
 		if (put)
 			put_unaligned(ip, put++);
 		left--;
@@ -235,8 +293,6 @@ u32 dtrace_unwind_follow(struct dtrace_unwind_frame *frame, u64 epoch, u8 *pcs, 
 	}
 ended:
 	user_read_access_end();
-none:
-	pagefault_enable();
 	if (left != room) {
 		frame->ip = ip;
 		frame->sp = sp;
@@ -244,6 +300,126 @@ none:
 		frame->is_exact = false;
 	}
 	return room - left;
+}
+
+/* The same, and records it. */
+static noinline u32 dtrace_follow_recording(struct dtrace_follow *here, struct dtrace_unwind_frame *frame, u64 epoch, u64 *put, u32 room,
+					    struct dtrace_record *record)
+{
+	u32 count;
+
+	record->count = 0;
+	count = dtrace_follow_steps(here, frame, epoch, put, room, record);
+	if (record->count <= DTRACE_RECORD_WORDS && (frame->is_last || count == room))
+		here->recorded = record->number = ++here->last;
+	return count;
+}
+
+/* Whether a record is of the current program's stack that begins there. */
+static __always_inline bool dtrace_record_is_of(const struct dtrace_record *record, u64 ip, u64 sp, u64 fp, u64 epoch, u32 room)
+{
+	return record->ip == ip && record->sp == sp && record->fp == fp && record->epoch == epoch && record->room == room &&
+	       record->pid == current->tgid;
+}
+
+/*
+ * Goes from frame to frame by what is kept, and writes where each goes on, if `pcs` is not NULL. Returns how many frames were left behind, at most `room`.
+ * The frame is then the next one, unless there is none. The caller knows that the processor has the program's memory, as for
+ * dtrace_unwind_word().
+ */
+u32 dtrace_unwind_follow(struct dtrace_unwind_frame *frame, u8 *pcs, u32 room)
+{
+	struct dtrace_follow *here = raw_cpu_ptr(dtrace_follows);
+	const struct dtrace_follow_epoch *now = dtrace_follow_now(here);
+	struct dtrace_record *record = here->recording;
+	u32 count;
+
+	/* The next walk is another one. */
+	here->recording = NULL;
+	/* Stacks grow, so no CFA is lower; what a step loads lies less than that below one. */
+	if (!now || frame->sp < DTRACE_FOLLOW_LOWEST)
+		return 0;
+	pagefault_disable();
+	if (unlikely(record) && frame->is_exact && dtrace_record_is_of(record, frame->ip, frame->sp, frame->fp, now->number, room))
+		count = dtrace_follow_recording(here, frame, now->number, (u64 *)pcs, room, record);
+	else
+		count = dtrace_follow_steps(here, frame, now->number, (u64 *)pcs, room, NULL);
+	pagefault_enable();
+	return count;
+}
+
+/* Whether all words of a stack are as they were. */
+static bool dtrace_record_holds(const struct dtrace_record *record)
+{
+	const u64 *words = record->words, *end = words + record->count;
+	const u8 __user *sp = (const u8 __user *)record->sp;
+	const u32 *offset = record->offsets;
+	u64 word;
+
+	pagefault_disable();
+	masked_user_access_begin((void __user *)sp);
+	for (; words < end; words++) {
+		/* It was loaded there before, for the same program. */
+		unsafe_get_user(word, (const u64 __user *)(sp + *offset++), ended);
+		if (word != *words)
+			break;
+	}
+ended:
+	user_read_access_end();
+	pagefault_enable();
+	return words == end;
+}
+
+/*
+ * The number of the current program's stack that begins there, of at most so many frames, if it is one that was recorded. 0: it is none; the next
+ * walk of it may record it. The caller knows that the processor has the program's memory, unless `sp` is 0, where there is no stack.
+ */
+u64 dtrace_unwind_again(u64 ip, u64 sp, u64 fp, u32 room)
+{
+	struct dtrace_follow *here = raw_cpu_ptr(dtrace_follows);
+	struct dtrace_record *record = &here->records[hash_32((u32)(ip ^ sp) + room, DTRACE_RECORD_BITS)];
+	const struct dtrace_follow_epoch *now;
+
+	here->recorded = 0;
+	here->recording = NULL;
+	if (sp < DTRACE_FOLLOW_LOWEST || (u64)mask_user_address((void __user *)sp) != sp)
+		return 0;
+	now = dtrace_follow_now(here);
+	if (!now)
+		return 0;
+	if (!dtrace_record_is_of(record, ip, sp, fp, now->number, room)) {
+		record->epoch = now->number;
+		record->ip = ip;
+		record->sp = sp;
+		record->fp = fp;
+		record->pid = current->tgid;
+		record->room = room;
+		record->number = 0;
+		return 0;
+	}
+	/* A processor that went on without waiting for that would compare one program's stack with another's, or load what is none's. */
+	barrier_nospec();
+	if (record->number && dtrace_record_holds(record)) {
+		here->found = record;
+		return record->number;
+	}
+	record->number = 0;
+	here->recording = record;
+	return 0;
+}
+
+/* Nobody knows the number that was just told: the next walk of that stack records it anew. */
+void dtrace_unwind_record_anew(void)
+{
+	struct dtrace_follow *here = raw_cpu_ptr(dtrace_follows);
+
+	here->recording = here->found;
+}
+
+/* The number of the stack that was walked since dtrace_unwind_again(); 0: it has none. */
+u64 dtrace_unwind_recorded(void)
+{
+	return raw_cpu_ptr(dtrace_follows)->recorded;
 }
 
 /*

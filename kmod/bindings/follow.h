@@ -50,6 +50,9 @@ u64 dtrace_unwind_epoch(void);
 u64 dtrace_unwind_teller(void);
 void dtrace_unwind_keep_teller(u64 teller);
 void dtrace_unwind_keep(const struct dtrace_unwind_step *step);
-u32 dtrace_unwind_follow(struct dtrace_unwind_frame *frame, u64 epoch, u8 *pcs, u32 room);
+u32 dtrace_unwind_follow(struct dtrace_unwind_frame *frame, u8 *pcs, u32 room);
+u64 dtrace_unwind_again(u64 ip, u64 sp, u64 fp, u32 room);
+void dtrace_unwind_record_anew(void);
+u64 dtrace_unwind_recorded(void);
 
 #endif

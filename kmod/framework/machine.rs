@@ -151,15 +151,17 @@ impl<'a> KernelMachine<'a> {
         to: Sink<'_, '_>,
         from: Option<Pause>,
     ) -> Option<Pause> {
-        let is_called = matches!(self.args.args, Args::Called(_));
-        let regs = self.task().user_regs()?;
-        let how = unwind::How {
-            regs,
-            is_called,
+        unwind::walk(self.guard, self.how(by)?, spots, to, from)
+    }
+
+    /// How the user stack of what fired is walked, if there is one.
+    fn how(&self, by: UserWalk) -> Option<unwind::How<'_>> {
+        Some(unwind::How {
+            regs: self.task().user_regs()?,
+            is_called: matches!(self.args.args, Args::Called(_)),
             is_there: self.args.in_program,
             by,
-        };
-        unwind::walk(self.guard, how, spots, to, from)
+        })
     }
 
     /// A key that no thread has, for this CPU.
@@ -357,6 +359,19 @@ impl Machine for KernelMachine<'_> {
         from: Option<Pause>,
     ) -> Option<Pause> {
         self.user_frames(by, spots, Sink::Frames(frames), from)
+    }
+
+    fn ustack_again(
+        &self,
+        by: UserWalk,
+        most: usize,
+        is_known: impl FnOnce(u64) -> bool,
+    ) -> bool {
+        unwind::again(self.guard, self.how(by), most, is_known)
+    }
+
+    fn ustack_number(&self) -> u64 {
+        unwind::recorded(self.guard)
     }
 
     fn mutex_owner(&self, addr: u64) -> Result<u64, BadAddr> {

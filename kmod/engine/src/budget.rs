@@ -8,7 +8,7 @@
 //! on the program or on data takes from one budget: a unit for an instruction, a byte copied, a byte compared, a speculation looked
 //! at, [`MOVED`] bytes of one that is committed; a dynamic variable looked for counts as [`LOOKUP`] of them, a subroutine as
 //! [`CALLED`], a load from memory that is not the engine's as [`LOADED`], a clock as [`CLOCK`], anything else that the machine is
-//! asked for as [`ASKED`], an unwound stack frame as [`FRAME`] or [`USER_FRAME`], the owner of code that a program has made as
+//! asked for as [`ASKED`], an unwound stack frame as [`FRAME`], [`USER_FRAME`] or [`USER_STEP`], the owner of code that a program has made as
 //! [`SOUGHT`], an ancestor as [`HOP`], a floating-point operation as [`FLOAT`], a magnitude that `llquantize()` tries as
 //! [`MAGNITUDE`], an instruction of a loop as [`LOOPED`] in each round but the first. When the budget is gone, the clause ends in
 //! the fault [`Fault::Overrun`].
@@ -92,6 +92,9 @@ pub const FRAME: usize = 64;
 
 /// Units of a frame of a program's stack: the file that it leads into and its rule are looked up.
 pub const USER_FRAME: usize = 256;
+
+/// Units of such a frame whose way to its caller is remembered.
+pub const USER_STEP: usize = 32;
 
 /// Units of looking for whose the code is that a program has made, among hundreds of its mappings.
 pub const SOUGHT: usize = 32 << 10;

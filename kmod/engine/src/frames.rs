@@ -17,6 +17,8 @@ pub struct Frames<'a> {
     /// How many more are taken; there are bytes for them.
     room: usize,
     put: usize,
+    /// How many of those were [taken](Self::took) several at once.
+    took: usize,
 }
 
 impl<'a> Frames<'a> {
@@ -26,6 +28,7 @@ impl<'a> Frames<'a> {
             room: bytes.len() / 8,
             rest: bytes,
             put: 0,
+            took: 0,
         }
     }
 
@@ -93,10 +96,18 @@ impl<'a> Frames<'a> {
     pub fn took(&mut self, count: usize) -> bool {
         let count = count.min(self.room);
         let rest = core::mem::take(&mut self.rest);
-        self.rest = rest.get_mut(count.saturating_mul(8)..).unwrap_or_default();
-        self.room = self.room.saturating_sub(count);
-        self.put = self.put.saturating_add(count);
+        self.rest = rest.get_mut(count.wrapping_mul(8)..).unwrap_or_default();
+        // No overflow: there are bytes for all of them.
+        self.room = self.room.wrapping_sub(count);
+        self.put = self.put.wrapping_add(count);
+        self.took = self.took.wrapping_add(count);
         self.room != 0
+    }
+
+    /// How many were put, and how many of them one at a time.
+    #[inline]
+    pub fn counts(&self) -> (usize, usize) {
+        (self.put, self.put.saturating_sub(self.took))
     }
 
     /// Says behind the last one that its caller was not found, if there is room. Nothing is to be put after that.

@@ -222,6 +222,20 @@ pub trait Machine {
         spots: Option<&mut Spots>,
         from: Option<Pause>,
     ) -> Option<Pause>;
+    /// Whether the user stack, of at most `most` frames, all of native code, has come before and has a number that `is_known`: process and stack
+    /// of a number are always the same on a CPU. If not, [`ustack`](Self::ustack) may find a number for it.
+    fn ustack_again(
+        &self,
+        _by: UserWalk,
+        _most: usize,
+        _is_known: impl FnOnce(u64) -> bool,
+    ) -> bool {
+        false
+    }
+    /// The number of the user stack that was put since [`ustack_again`](Self::ustack_again) was asked; 0: it has none.
+    fn ustack_number(&self) -> u64 {
+        0
+    }
     /// Address of the thread that holds the mutex at `addr`, 0 where none does.
     fn mutex_owner(&self, addr: u64) -> Result<u64, BadAddr>;
     /// The state of the `rwlock_t` at `addr`.

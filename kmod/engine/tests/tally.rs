@@ -1,15 +1,15 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Counts by one number, against the same counts by an object that runs step by step: the same entries, counts and drops, however keys
-//! change and buffers are switched.
+//! Counts by one number, or by a stack, against the same counts by an object or a clause that runs step by step: the same entries, counts and
+//! drops, however keys change and buffers are switched.
 
 mod common;
 
 use common::asm::{asm_with, int};
 use common::{action, bare, clause, config, cpu, Bench, Steps};
 use dtrace_engine::{Clause, Consumer, Which};
-use dtrace_uapi::action::Action;
+use dtrace_uapi::action::{ustack_arg, Action};
 use dtrace_uapi::option::Opt;
 use proptest::prelude::*;
 
@@ -37,6 +37,24 @@ fn tracing(round: bool, size: u64) -> Bench {
     Bench::with(consumer, all.into())
 }
 
+/// Counts by stacks; `round`: with a condition that always holds, and has to run.
+fn tracing_stacks(round: bool, size: u64) -> Bench {
+    let consumer = Consumer::new(config()).unwrap();
+    consumer.set_option(Opt::Aggsize, size).unwrap();
+    let all = [
+        (Action::Stack, 4),
+        (Action::Ustack, ustack_arg(4, 0)),
+        (Action::Ustack, ustack_arg(2, 0)),
+        (Action::Ustack, ustack_arg(4, 64)),
+    ];
+    let all = all.map(|(kind, arg)| {
+        let holds = || asm_with("ldgs pid, %r1\n mov %r1, %r7\n ret %r7", int(8), &[]);
+        let actions = vec![bare(kind, 0, arg), bare(Action::Count, 1, 0)];
+        clause(round.then(holds), actions)
+    });
+    Bench::with(consumer, all.into())
+}
+
 /// Which clause fires, with which arguments, and whether the buffers are switched then.
 type Firing = (usize, u64, bool);
 
@@ -45,7 +63,9 @@ fn run(mut b: Bench, firings: &[Firing]) -> Vec<(Vec<u8>, u64)> {
     for (n, (which, arg, is_last)) in firings.iter().enumerate() {
         // Keys of four bytes are the same where the rest differs.
         b.m.args = [arg % 3 | (arg / 3) << 32; 10];
-        b.m.pid = *arg as u32;
+        b.m.pid = 1 + (*arg % 12) as u32;
+        b.m.depth = (*arg % 4) as usize;
+        b.m.ustack = (1..=*arg % 6).map(|n| n * (1 + arg % 13)).collect();
         assert_eq!(b.consumer.fire(&cpu(0), b.ecbs[*which], &b.m), None);
         if *is_last || n == firings.len() - 1 {
             let which = Which::Aggregation;
@@ -69,6 +89,16 @@ proptest! {
     ) {
         let size = if ample { 1 << 18 } else { SMALL };
         let (tallies, steps) = (tracing(false, size), tracing(true, size));
+        prop_assert_eq!(run(tallies, &firings), run(steps, &firings));
+    }
+
+    #[test]
+    fn stacks_are_counted_as_their_steps_count_them(
+        firings in prop::collection::vec((0..4usize, 0..100u64, prop::bool::weighted(0.02)), 1..400),
+        ample in any::<bool>(),
+    ) {
+        let size = if ample { 1 << 18 } else { SMALL };
+        let (tallies, steps) = (tracing_stacks(false, size), tracing_stacks(true, size));
         prop_assert_eq!(run(tallies, &firings), run(steps, &firings));
     }
 }

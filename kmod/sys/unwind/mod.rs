@@ -11,7 +11,7 @@ mod steps;
 mod walk;
 
 pub use steps::Sink;
-pub use walk::{walk, How};
+pub use walk::{again, recorded, walk, How};
 
 use crate::bindings;
 use core::ptr::{null_mut, NonNull};

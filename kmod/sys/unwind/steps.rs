@@ -48,7 +48,57 @@ pub(super) struct Followed {
     pub(super) is_last: bool,
 }
 
-/// Steps that were taken before on this CPU in the same epoch.
+/// Goes as far as is known by the steps that were taken before on this CPU, and at most `most` frames; gives those that were left behind to `to`.
+///
+/// # Safety
+///
+/// The processor has the program's memory.
+#[inline]
+pub(super) unsafe fn follow(
+    _interrupts_off: &CpuGuard,
+    frame: &mut Frame,
+    to: &mut Sink<'_, '_>,
+    most: u32,
+) -> Followed {
+    let Some(fp) = frame.fp else {
+        return Followed::default();
+    };
+    let mut at = bindings::dtrace_unwind_frame {
+        ip: frame.ip,
+        sp: frame.sp,
+        fp,
+        is_exact: frame.is_exact,
+        is_last: false,
+    };
+    let (pcs, room) = match to {
+        Sink::Frames(frames) => {
+            let room = frames.room();
+            (frames.rest().as_mut_ptr(), room)
+        }
+        Sink::Depth(_) => (null_mut(), usize::MAX),
+    };
+    let room = u32::try_from(room).unwrap_or(u32::MAX).min(most);
+    // SAFETY: The guard says that this CPU is claimed, and interrupts are off; the rest is the caller's promise. `pcs` is valid for `room`
+    // words, or null.
+    let n = unsafe { bindings::dtrace_unwind_follow(&mut at, pcs, room) };
+    if n != 0 {
+        *frame = Frame::calling(at.ip, at.sp, Some(at.fp));
+    }
+    let is_full = match to {
+        Sink::Frames(frames) => !frames.took(n as usize),
+        Sink::Depth(depth) => {
+            **depth = depth.saturating_add(n);
+            false
+        }
+    };
+    Followed {
+        count: n,
+        is_full,
+        is_last: at.is_last,
+    }
+}
+
+/// The epoch in which steps are right that are found now.
 #[derive(Clone, Copy)]
 pub(super) struct Steps<'a> {
     epoch: u64,
@@ -56,7 +106,7 @@ pub(super) struct Steps<'a> {
 }
 
 impl<'a> Steps<'a> {
-    /// Those of the current program, if there can be any.
+    /// That of the current program, if there is one.
     pub(super) fn new(guard: &'a CpuGuard) -> Option<Self> {
         // SAFETY: The guard says that this CPU is claimed, and interrupts are off.
         let epoch = unsafe { bindings::dtrace_unwind_epoch() };
@@ -65,47 +115,6 @@ impl<'a> Steps<'a> {
             _guard: guard,
         };
         (epoch != 0).then_some(steps)
-    }
-
-    /// Goes as far as is known, and at most `most` frames; gives those that were left behind to `to`.
-    #[inline]
-    pub(super) fn follow(self, frame: &mut Frame, to: &mut Sink<'_, '_>, most: u32) -> Followed {
-        let Some(fp) = frame.fp else {
-            return Followed::default();
-        };
-        let mut at = bindings::dtrace_unwind_frame {
-            ip: frame.ip,
-            sp: frame.sp,
-            fp,
-            is_exact: frame.is_exact,
-            is_last: false,
-        };
-        let (pcs, room) = match to {
-            Sink::Frames(frames) => {
-                let room = frames.room();
-                (frames.rest().as_mut_ptr(), room)
-            }
-            Sink::Depth(_) => (null_mut(), usize::MAX),
-        };
-        let room = u32::try_from(room).unwrap_or(u32::MAX).min(most);
-        // SAFETY: The CPU is claimed, interrupts are off, and the processor has the program's memory, as the caller knows. `pcs` is
-        // valid for `room` words, or null.
-        let n = unsafe { bindings::dtrace_unwind_follow(&mut at, self.epoch, pcs, room) };
-        if n != 0 {
-            *frame = Frame::calling(at.ip, at.sp, Some(at.fp));
-        }
-        let is_full = match to {
-            Sink::Frames(frames) => !frames.took(n as usize),
-            Sink::Depth(depth) => {
-                **depth = depth.saturating_add(n);
-                false
-            }
-        };
-        Followed {
-            count: n,
-            is_full,
-            is_last: at.is_last,
-        }
     }
 
     /// Keeps the step from the instruction at an address by that rule; none: it has no caller.

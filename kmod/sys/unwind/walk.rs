@@ -4,7 +4,7 @@
 //! The walk of a program's stack from a probe: by steps that were taken before as far as they are known, else by what its text's tables tell.
 
 use super::known::{teller, Known, Mapped, Text};
-use super::steps::{Sink, Steps};
+use super::steps::{follow, Sink, Steps};
 use crate::bindings;
 use crate::sys::nofault;
 use crate::sys::percpu::CpuGuard;
@@ -64,6 +64,21 @@ pub struct How<'a> {
     pub by: UserWalk,
 }
 
+impl How<'_> {
+    /// Whether there can be steps. One that was kept does not say whether a guess led to where it begins.
+    fn has_steps(&self) -> bool {
+        matches!(self.by, UserWalk::Auto | UserWalk::Tables) && self.regs.is_long()
+    }
+
+    /// Whether the processor has the program's memory, which has a word where the stack begins.
+    #[inline]
+    fn is_there(&mut self) -> bool {
+        let sp = self.regs.sp();
+        self.is_there = self.is_there || nofault::user_load(sp, &mut [0; 8]).is_ok();
+        self.is_there
+    }
+}
+
 /// Most frames of a stack that are walked.
 const FRAMES_MAX: u32 = 512;
 /// Where a program's text may be: nothing is mapped in the first page, and addresses of programs have at most 56 bits (Linux:
@@ -78,42 +93,96 @@ const BEYOND_MAX: u32 = 64;
 #[inline]
 pub fn walk(
     guard: &CpuGuard,
+    mut how: How<'_>,
+    spots: Option<&mut Spots>,
+    mut to: Sink<'_, '_>,
+    from: Option<Pause>,
+) -> Option<Pause> {
+    let regs = how.regs;
+    let mut frame = Frame {
+        ip: regs.user_ip(),
+        sp: regs.sp(),
+        fp: Some(regs.fp()),
+        is_exact: true,
+        is_innermost: true,
+        is_guess: false,
+    };
+    let mut n = 0;
+    // Most stacks were walked before.
+    if how.has_steps() && from.is_none() && how.is_there() {
+        // SAFETY: It is there.
+        let followed = unsafe { follow(guard, &mut frame, &mut to, FRAMES_MAX) };
+        if followed.is_last {
+            to.put(frame.ip);
+        }
+        if followed.is_last || followed.is_full {
+            return None;
+        }
+        n = followed.count;
+    }
+    go(guard, how, spots, to, from, frame, n)
+}
+
+/// Whether the user stack, of `most` frames at most, is one that has come before and has a number that `is_known`. If not, [`recorded`] tells the
+/// number that the walk which follows has found for it.
+#[inline]
+pub fn again(
+    _interrupts_off: &CpuGuard,
+    how: Option<How<'_>>,
+    most: usize,
+    is_known: impl FnOnce(u64) -> bool,
+) -> bool {
+    let most = u32::try_from(most).unwrap_or(u32::MAX).min(FRAMES_MAX);
+    let how = how.filter(How::has_steps);
+    let at = how.and_then(|mut how| how.is_there().then_some(how.regs));
+    let [ip, sp, fp] = at.map_or([0; 3], |regs| [regs.user_ip(), regs.sp(), regs.fp()]);
+    // SAFETY: Interrupts are off, the CPU is claimed, and the processor has the program's memory if there is a stack.
+    let number = unsafe { bindings::dtrace_unwind_again(ip, sp, fp, most) };
+    let is_again = number != 0 && is_known(number);
+    if number != 0 && !is_again {
+        // SAFETY: Interrupts are off, and the CPU is claimed.
+        unsafe { bindings::dtrace_unwind_record_anew() };
+    }
+    is_again
+}
+
+/// The number of the stack that was walked since [`again`] was called; 0: it has none.
+pub fn recorded(_interrupts_off: &CpuGuard) -> u64 {
+    // SAFETY: Interrupts are off, and the CPU is claimed.
+    unsafe { bindings::dtrace_unwind_recorded() }
+}
+
+/// The rest of [`walk`], from the `n`th frame on, or behind a pause.
+#[inline(never)]
+fn go(
+    guard: &CpuGuard,
     how: How<'_>,
     spots: Option<&mut Spots>,
     to: Sink<'_, '_>,
     from: Option<Pause>,
+    frame: Frame,
+    n: u32,
 ) -> Option<Pause> {
-    let How { regs, .. } = how;
     let memory = Program {
-        regs,
+        regs: how.regs,
         is_there: Cell::new(how.is_there),
         _interrupts_off: guard,
     };
-    let word = match regs.is_long() {
+    let word = match how.regs.is_long() {
         true => Word::Eight,
         false => Word::Four,
     };
-    // A step that was kept does not say whether a guess led to where it begins.
-    let is_by_table = matches!(how.by, UserWalk::Auto | UserWalk::Tables);
-    let have_steps = is_by_table && word == Word::Eight;
     let by = By {
         guard,
         memory: &memory,
         walk: Walk::new(&memory, word),
-        steps: have_steps.then(|| Steps::new(guard)).flatten(),
+        steps: how.has_steps().then(|| Steps::new(guard)).flatten(),
         way: how.by,
         is_called: how.is_called,
     };
     let mut going = Going {
-        frame: Frame {
-            ip: regs.user_ip(),
-            sp: regs.sp(),
-            fp: Some(regs.fp()),
-            is_exact: true,
-            is_innermost: true,
-            is_guess: false,
-        },
-        n: 0,
+        frame,
+        n,
         spots,
         to,
         is_wanted: true,
@@ -121,12 +190,11 @@ pub fn walk(
     };
     if let Some(pause) = &from {
         going.go_on(pause, &by)?;
+        if going.follow(&by) {
+            return None;
+        }
     }
-    // Most stacks were walked before.
-    match by.steps {
-        Some(steps) if going.follow(steps, &memory) => None,
-        _ => going.walk(&by),
-    }
+    going.walk(&by)
 }
 
 /// By what a stack is walked.
@@ -185,13 +253,13 @@ impl Going<'_, '_, '_> {
     }
 
     /// Goes as far as is known by steps. Returns whether that was all the way.
-    #[inline(always)]
-    fn follow(&mut self, steps: Steps<'_>, memory: &Program<'_>) -> bool {
-        if !self.is_wanted || !memory.is_there(self.frame.sp) {
+    fn follow(&mut self, by: &By<'_>) -> bool {
+        if by.steps.is_none() || !self.is_wanted || !by.memory.is_there(self.frame.sp) {
             return false;
         }
         let most = FRAMES_MAX.saturating_sub(self.n);
-        let followed = steps.follow(&mut self.frame, &mut self.to, most);
+        // SAFETY: It is there.
+        let followed = unsafe { follow(by.guard, &mut self.frame, &mut self.to, most) };
         if followed.is_last {
             self.to.put(self.frame.ip);
             return true;
@@ -206,7 +274,6 @@ impl Going<'_, '_, '_> {
     }
 
     /// Goes to the end, or to a pause, by what is found, which is kept as steps.
-    #[inline(never)]
     fn walk(mut self, by: &By<'_>) -> Option<Pause> {
         let mut known = Known::new(by.guard);
         match self.walk_on(&mut known, by) {
@@ -227,7 +294,7 @@ impl Going<'_, '_, '_> {
                 return Ok(pause(&self.frame, self.n));
             }
             self.step(known, by)?;
-            if by.steps.is_some_and(|steps| self.follow(steps, by.memory)) {
+            if self.follow(by) {
                 return Err(Ended::Outermost);
             }
         }

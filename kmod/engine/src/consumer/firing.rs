@@ -18,6 +18,7 @@ use crate::ecb::fire::{self, End, Failed, Outputs};
 use crate::ecb::record;
 use crate::ecb::rehearsal::{self, Missing};
 use crate::ecb::short::Note;
+use crate::ecb::stacks::TallyStack;
 use crate::ecb::Prepared;
 use crate::machine::{BadAddr, Machine};
 use crate::mem::sync::Cpu;
@@ -115,7 +116,47 @@ impl Consumer {
                 return None;
             }
         }
+        if let Some(tally) = &clause.tally_stack {
+            if tally.again(&run.core, m, &mut state.out) {
+                return None;
+            }
+            return self.tally_stack(run, clause, tally, state, m, at);
+        }
         self.run_clause(run, clause, state, m, at)
+    }
+
+    /// The rest of [`fire`](Self::fire), where a clause counts by a stack.
+    #[inline(never)]
+    fn tally_stack<M: Machine>(
+        &self,
+        run: &Run,
+        clause: &Prepared,
+        tally: &TallyStack,
+        state: &mut CpuState,
+        m: &M,
+        at: At,
+    ) -> Option<FaultReport> {
+        let CpuState { vm, out, work } = state;
+        vm.reset();
+        let mut env = Env {
+            m,
+            core: &run.core,
+            vm,
+            at,
+            rehearsal: None,
+        };
+        let paid = env.pay(clause.price).map_err(|spent| Failed {
+            action: 0,
+            stopped: Stopped {
+                trap: spent.into(),
+                pc: 0,
+            },
+        });
+        let counted = paid.and_then(|()| tally.count(&clause.actions, &mut env, out));
+        if let Some(units) = env.vm.budget.toil(m) {
+            self.note_work(run, work, m, units);
+        }
+        self.failed(counted.err()?, at, out)
     }
 
     /// The rest of [`fire`](Self::fire), where a clause records what hardly ever faults; `false`: this time

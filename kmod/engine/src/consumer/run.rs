@@ -15,6 +15,7 @@ use crate::buf::principal::{Policy, Principal, Reserve};
 use crate::buf::Aside;
 use crate::dif::env::{Core, Vm};
 use crate::ecb::fire::Outputs;
+use crate::ecb::stacks::{Counted, COUNTED};
 use crate::ecb::{Act, Prepared};
 use crate::error::{Errno, NoMem, Reason};
 use crate::interp::Interp;
@@ -173,6 +174,8 @@ struct Needs {
     keys: usize,
     dynamics: bool,
     speculations: bool,
+    /// Stacks of programs are counted by.
+    stacks: bool,
 }
 
 impl Needs {
@@ -184,6 +187,7 @@ impl Needs {
         };
         for clause in control.clauses.iter() {
             needs.record = needs.record.max(clause.size);
+            needs.stacks |= clause.tally_stack.is_some_and(|tally| tally.is_user());
             for action in clause.actions.iter() {
                 if let Act::Aggregate(aggregate) = &action.act {
                     // With its index, and aligned.
@@ -327,6 +331,8 @@ struct Plan {
     key: usize,
     keys: usize,
     aggregations: usize,
+    /// How many stacks' entries are remembered.
+    stacks: usize,
 }
 
 impl Plan {
@@ -366,6 +372,7 @@ impl Plan {
             key: needs.key.next_multiple_of(8),
             keys: needs.keys,
             aggregations: control.shared.aggregations as usize,
+            stacks: if needs.stacks { COUNTED } else { 0 },
         })
     }
 
@@ -378,7 +385,8 @@ impl Plan {
         let speculation = Pieces::memory(sizes.speculations, sizes.speculation) as u64;
         // Of two strings each: pieces of strings, and those that are taken apart.
         let strings = 4 * self.strsize;
-        let tables = (self.aggregations + self.keys) * size_of::<u64>();
+        let tables =
+            (self.aggregations + self.keys) * size_of::<u64>() + self.stacks * size_of::<Counted>();
         let rest = self.scratch + self.locals + self.key + strings + tables;
         principal + aggregation + speculation + rest as u64
     }
@@ -432,6 +440,7 @@ impl Plan {
                 key: Bytes::new(self.key)?,
                 used: Vec::try_from_fn(self.keys, |_| Ok::<_, NoMem>(0))?,
                 slots: Vec::try_from_fn(self.aggregations, |_| Ok::<_, NoMem>(0))?,
+                stacks: Vec::try_from_fn(self.stacks, |_| Ok::<_, NoMem>(Counted::default()))?,
                 chill: (0, 0),
             },
             work: Work::default(),

@@ -13,8 +13,9 @@ use super::order::Order;
 use super::price::price;
 use super::rehearsal;
 use super::short::{Guard, Note, Tally, TallyBy};
+use super::stacks::TallyStack;
 use super::{Act, Action, Aggregate, Datum, Field, Prepared, Shape};
-use crate::budget::PORTION;
+use crate::budget::{LIGHT, PORTION};
 use crate::consumer::{Features, Privileges};
 use crate::dif::prepare;
 use crate::dif::program::Program;
@@ -184,6 +185,8 @@ pub fn build(clause: &Clause, cx: &Context<'_>, shared: &mut Shared) -> Result<P
         guard,
         tally: Tally::of(&actions).filter(|_| short && size == 0),
         tally_by: TallyBy::of(&actions).filter(|_| short && size == 0),
+        tally_stack: TallyStack::of(&actions)
+            .filter(|_| short && size == 0 && price <= LIGHT as usize),
         note: Note::of(&actions)?.filter(|_| short && fits && principal != 0),
         brief: Brief::of(predicate.as_ref(), &actions)?.filter(|_| fits && size == 0),
         predicate,
@@ -417,9 +420,7 @@ impl<'a> Builder<'a> {
             return Ok(None);
         }
         Ok(Some(match spec.kind {
-            Kind::Stack => Datum::Stack {
-                frames: plan.arg as u32,
-            },
+            Kind::Stack => Datum::Stack,
             Kind::Ustack | Kind::Jstack => Datum::Ustack {
                 frames: ustack_frames(plan.arg),
             },

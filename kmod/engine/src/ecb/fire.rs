@@ -11,8 +11,8 @@ use super::execname;
 use super::price::{did, of_action, of_key, spend, spend_price};
 use super::record::begin;
 use super::speculate::{commit, discard, speculate};
+use super::stacks::{self, Counted};
 use super::{Act, Aggregate, Datum, Field, Prepared, Shape};
-use crate::budget::{FRAME, USER_FRAME};
 use crate::buf::aggregate::Aggregations;
 use crate::buf::principal::Principal;
 use crate::buf::{copy, set_half, set_word, slice_at};
@@ -20,9 +20,7 @@ use crate::dif::env::{user_load_paid, Env};
 use crate::dif::exec::{self, Stopped};
 use crate::dif::program::{is_string, Program};
 use crate::error::Trap;
-use crate::frames::Frames;
 use crate::hash::mix_bytes;
-use crate::interp::walk as interp;
 use crate::machine::Machine;
 use crate::mem::alloc::Bytes;
 use crate::mem::Vec;
@@ -45,6 +43,8 @@ pub struct Outputs {
     pub used: Vec<usize>,
     /// Where the last entry of each aggregation is: generation (high half) and offset.
     pub slots: Vec<u64>,
+    /// Where the entries are of stacks that have come before, by their numbers.
+    pub stacks: Vec<Counted>,
     /// When the interval of `chill()` began, and how much was used of it.
     pub chill: (u64, u64),
 }
@@ -172,7 +172,7 @@ pub(super) fn write<M: Machine>(
     env: &mut Env<'_, M>,
 ) -> Result<(), Stopped> {
     let used = write_used(datum, to, env)?;
-    if matches!(datum, Datum::Stack { .. } | Datum::Ustack { .. }) {
+    if matches!(datum, Datum::Stack | Datum::Ustack { .. }) {
         to.get_mut(used..).unwrap_or_default().fill(0);
     }
     Ok(())
@@ -187,26 +187,8 @@ fn write_used<M: Machine>(
 ) -> Result<usize, Stopped> {
     match datum {
         Datum::Expr { program, shape } => write_value(program, *shape, to, env),
-        Datum::Stack { frames } => {
-            if !env.core.kernel {
-                return Err(at_start(dtrace_uapi::fault::Fault::Kpriv));
-            }
-            spend(env, (*frames as usize).saturating_mul(FRAME))?;
-            let len = to.len();
-            let mut frames = Frames::new(to);
-            env.m.stack(&mut frames);
-            Ok(len.saturating_sub(frames.end().len()))
-        }
-        Datum::Ustack { frames } => {
-            env.check_user().map_err(|trap| Stopped { trap, pc: 0 })?;
-            let units = (*frames as usize).saturating_mul(USER_FRAME);
-            spend(env, units.saturating_add(to.len()))?;
-            set_word(to, 0, u64::from(env.m.told()));
-            let rest = to.get_mut(8..).unwrap_or_default();
-            let written = interp::ustack(env, *frames as usize, rest);
-            let written = written.map_err(|trap| Stopped { trap, pc: 0 })?;
-            Ok(written.saturating_add(8))
-        }
+        Datum::Stack => stacks::write_kernel(to, env),
+        Datum::Ustack { frames } => stacks::write_user(*frames, to, env),
         Datum::Address(program) => {
             let value = exec::run(program, env)?;
             set_word(to, 0, value);
@@ -221,7 +203,7 @@ fn write_used<M: Machine>(
     }
 }
 
-fn at_start(fault: dtrace_uapi::fault::Fault) -> Stopped {
+pub(super) fn at_start(fault: dtrace_uapi::fault::Fault) -> Stopped {
     Stopped {
         trap: Trap::new(fault, 0),
         pc: 0,
@@ -313,29 +295,30 @@ fn end_string(to: &mut [u8], n: usize) -> usize {
     n.wrapping_add(1)
 }
 
-/// Whether two pieces of equal length are equal, by words.
+/// Whether two pieces are equal, by words.
 #[inline(always)]
-fn same_bytes(mut a: &[u8], mut b: &[u8]) -> bool {
-    while let (Some((x, more_a)), Some((y, more_b))) =
-        (a.split_first_chunk::<32>(), b.split_first_chunk::<32>())
-    {
-        let ([x0, x1, x2, x3], [y0, y1, y2, y3]): ([u64; 4], [u64; 4]) =
-            (zerocopy::transmute!(*x), zerocopy::transmute!(*y));
-        // To compare arrays the compiler would call for a function, which takes longer.
-        if (x0 ^ y0) | (x1 ^ y1) | (x2 ^ y2) | (x3 ^ y3) != 0 {
-            return false;
-        }
-        (a, b) = (more_a, more_b);
+pub(super) fn same_bytes(a: &[u8], b: &[u8]) -> bool {
+    let (pairs_a, pairs_b) = (a.chunks_exact(16), b.chunks_exact(16));
+    let (rest_a, rest_b) = (pairs_a.remainder(), pairs_b.remainder());
+    // To compare arrays the compiler would call for a function, which takes longer.
+    let pair = |bytes: &[u8]| bytes.first_chunk().map(|pair| u128::from_ne_bytes(*pair));
+    if a.len() != b.len() || pairs_a.zip(pairs_b).any(|(a, b)| pair(a) != pair(b)) {
+        return false;
     }
-    while let (Some((x, more_a)), Some((y, more_b))) =
-        (a.split_first_chunk::<8>(), b.split_first_chunk::<8>())
-    {
-        if u64::from_ne_bytes(*x) != u64::from_ne_bytes(*y) {
-            return false;
+    match (
+        rest_a.split_first_chunk::<8>(),
+        rest_b.split_first_chunk::<8>(),
+    ) {
+        (Some((a, rest_a)), Some((b, rest_b))) => {
+            u64::from_ne_bytes(*a) == u64::from_ne_bytes(*b) && same_few(rest_a, rest_b)
         }
-        (a, b) = (more_a, more_b);
+        _ => same_few(rest_a, rest_b),
     }
-    a.iter().zip(b).all(|(x, y)| x == y)
+}
+
+#[inline(always)]
+fn same_few(a: &[u8], b: &[u8]) -> bool {
+    a.iter().zip(b).all(|(a, b)| a == b)
 }
 
 /// The value of an aggregation, and how often it counts.
@@ -465,48 +448,21 @@ fn aggregate_by_key<M: Machine>(
         slots,
         ..
     } = out;
-    set_half(key, 0, aggregate.id);
     for (field, used) in aggregate.keys.iter().zip(used.iter_mut()) {
         did(env, field.action, || of_key(field))?;
         *used = write_key(field, part_mut(key, field), env)?;
     }
     let (value, increment) = value_of(aggregate, env)?;
-    let key: &mut [u8] = key.get_mut(..aggregate.key_size).unwrap_or_default();
-    let parts = || aggregate.keys.iter().zip(used.iter());
-    let same = |key: &[u8], entry: &[u8]| {
-        slice_at::<4>(entry, 0) == slice_at(key, 0)
-            && parts().all(|(field, used)| {
-                let range = field.offset..field.offset.wrapping_add(*used);
-                match (key.get(range.clone()), entry.get(range)) {
-                    (Some(a), Some(b)) => same_bytes(a, b),
-                    _ => false,
-                }
-            })
-    };
     // The same key often comes again: then its entry is where it was.
     let slot = slots.get_mut((aggregate.id as usize).wrapping_sub(1));
     let known = slot.as_ref().map_or(0, |slot| **slot);
     let generation = aggregations.generation();
     let mut at = known as u32 as usize;
-    let is_it = |entry: &[u8]| same(key, entry);
-    let again =
-        (known >> 32) as u32 == generation && aggregations.bytes().get(at..).is_some_and(is_it);
+    let again = (known >> 32) as u32 == generation
+        && (aggregations.bytes().get(at..))
+            .is_some_and(|entry| is_entry(aggregate, used, key, entry));
     if !again {
-        let hash = parts().fold(aggregations.hash(aggregate.id), |hash, (field, used)| {
-            let range = field.offset..field.offset.wrapping_add(*used);
-            mix_bytes(hash, key.get(range).unwrap_or(&[]))
-        });
-        let found = aggregations.find(hash, |mem, at| mem.get(at as usize..).is_some_and(is_it));
-        let found = found.or_else(|| {
-            // What distinguishes nothing is as it was before: the last key's.
-            for (field, used) in parts() {
-                let part = field.offset..field.offset.wrapping_add(field.size);
-                let part = key.get_mut(part).and_then(|part| part.get_mut(*used..));
-                part.unwrap_or_default().fill(0);
-            }
-            add(aggregate, aggregations, hash, key)
-        });
-        let Some(found) = found else {
+        let Some(found) = entry_of(aggregate, aggregations, key, used) else {
             return Ok(());
         };
         at = found as usize;
@@ -521,6 +477,49 @@ fn aggregate_by_key<M: Machine>(
         increment,
     );
     Ok(())
+}
+
+/// Whether the aggregation has an entry of that key there. `used`: how many bytes of each part of the key distinguish it.
+#[inline(always)]
+fn is_entry(aggregate: &Aggregate, used: &[usize], key: &[u8], entry: &[u8]) -> bool {
+    slice_at::<4>(entry, 0) == Some(&aggregate.id.to_ne_bytes())
+        && aggregate.keys.iter().zip(used).all(|(field, used)| {
+            let range = field.offset..field.offset.wrapping_add(*used);
+            match (key.get(range.clone()), entry.get(range)) {
+                (Some(a), Some(b)) => same_bytes(a, b),
+                _ => false,
+            }
+        })
+}
+
+/// The entry of a key, which is made if there is none; `None`: there is no room for it. `used` as above.
+#[inline(always)]
+pub(super) fn entry_of(
+    aggregate: &Aggregate,
+    aggregations: &mut Aggregations,
+    key: &mut [u8],
+    used: &[usize],
+) -> Option<u32> {
+    let parts = || aggregate.keys.iter().zip(used);
+    let hash = parts().fold(aggregations.hash(aggregate.id), |hash, (field, used)| {
+        let range = field.offset..field.offset.wrapping_add(*used);
+        mix_bytes(hash, key.get(range).unwrap_or(&[]))
+    });
+    let found = aggregations.find(hash, |mem, at| {
+        (mem.get(at as usize..)).is_some_and(|entry| is_entry(aggregate, used, key, entry))
+    });
+    if found.is_some() {
+        return found;
+    }
+    set_half(key, 0, aggregate.id);
+    // What distinguishes nothing is as it was before: the last key's.
+    for (field, used) in parts() {
+        let part = field.offset..field.offset.wrapping_add(field.size);
+        let part = key.get_mut(part).and_then(|part| part.get_mut(*used..));
+        part.unwrap_or_default().fill(0);
+    }
+    let key = key.get(..aggregate.key_size).unwrap_or_default();
+    add(aggregate, aggregations, hash, key)
 }
 
 /// The part of a key that belongs to `field`.

@@ -5,7 +5,7 @@
 //!
 //! A clause is built once and shared by all probes that it is bound to; [`layout`] says where in a record each action's
 //! data lie, [`build`] puts programs and places together, [`fire`] runs them, [`aggregation`] and [`float`] are the
-//! arithmetic of the aggregating functions, [`memory`] is `tracemem()` of a computed size, [`short`] and [`brief`] are the ways
+//! arithmetic of the aggregating functions, [`memory`] is `tracemem()` of a computed size, [`stacks`] writes stacks, [`short`] and [`brief`] are the ways
 //! past all that; [`price`] is what it takes whatever the data is; [`rehearsal`] tells beforehand which user memory a clause will not find.
 
 pub mod aggregation;
@@ -22,6 +22,7 @@ pub mod record;
 pub mod rehearsal;
 pub mod short;
 pub(crate) mod speculate;
+pub mod stacks;
 
 use crate::dif::program::Program;
 use crate::mem::Vec;
@@ -31,6 +32,7 @@ use dtrace_uapi::ioctl::{RecDesc, RECORD_TIME};
 use dtrace_uapi::types::AggId;
 use memory::Memory;
 use short::{Guard, Note, Tally, TallyBy};
+use stacks::TallyStack;
 
 /// How an expression's result becomes data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,11 +59,8 @@ pub enum Datum {
         /// What is written of it.
         shape: Shape,
     },
-    /// A kernel stack of this many frames.
-    Stack {
-        /// How many.
-        frames: u32,
-    },
+    /// A kernel stack, of as many frames as there is room for.
+    Stack,
     /// Process id and user stack, and frames of interpreted code behind it where there is room.
     Ustack {
         /// How many frames at most, but for the latter.
@@ -164,6 +163,8 @@ pub struct Prepared {
     pub tally: Option<Tally>,
     /// The same, by a number.
     pub tally_by: Option<TallyBy>,
+    /// The same, by a stack.
+    pub tally_stack: Option<TallyStack>,
     /// The same where it is to record what cannot fault.
     pub note: Option<Note>,
     /// The whole clause but for the guard, where none of it can fault.

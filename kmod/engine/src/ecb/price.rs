@@ -73,7 +73,7 @@ fn of_field(field: &Field) -> usize {
         Datum::Expr { program, .. } | Datum::Address(program) | Datum::UserAddress(program) => {
             program.price()
         }
-        Datum::Stack { .. } | Datum::Ustack { .. } => 0,
+        Datum::Stack | Datum::Ustack { .. } => 0,
     }
 }
 

@@ -76,7 +76,7 @@ fn touch<M: Machine>(field: &Field, env: &mut Env<'_, M>) -> Result<(), Failed> 
     let (program, shape) = match &field.datum {
         Datum::Expr { program, shape } => (program, *shape),
         Datum::Address(program) | Datum::UserAddress(program) => (program, Shape::Value(8)),
-        Datum::Stack { .. } | Datum::Ustack { .. } => return Ok(()),
+        Datum::Stack | Datum::Ustack { .. } => return Ok(()),
     };
     let mut at = exec::run(program, env).map_err(&fail)?;
     let is_string = match shape {
@@ -135,7 +135,7 @@ impl Field {
             Datum::Expr { program, .. } | Datum::Address(program) | Datum::UserAddress(program) => {
                 Some(program)
             }
-            Datum::Stack { .. } | Datum::Ustack { .. } => None,
+            Datum::Stack | Datum::Ustack { .. } => None,
         }
     }
 

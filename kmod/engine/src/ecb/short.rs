@@ -154,7 +154,7 @@ impl Note {
 }
 
 /// The aggregation that `actions` are, if they are nothing but `count()`.
-fn counting(actions: &[Action]) -> Option<&Aggregate> {
+pub(super) fn counting(actions: &[Action]) -> Option<&Aggregate> {
     let [Action {
         act: Act::Aggregate(aggregate),
         ..

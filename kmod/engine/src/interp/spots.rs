@@ -140,6 +140,7 @@ impl Spots {
     }
 
     /// Forgets those of the last stack.
+    #[inline]
     pub fn clear(&mut self) {
         self.file_count = 0;
         self.count = 0;
@@ -167,6 +168,7 @@ impl Spots {
     }
 
     /// Units of all that was done to learn whose the code is.
+    #[inline]
     pub fn units(&self) -> usize {
         let sought = if self.is_sought { SOUGHT } else { 0 };
         self.passed

@@ -8,6 +8,7 @@
 
 use super::spots::{Caller, Pause, Spots};
 use super::Interp;
+use crate::budget::{USER_FRAME, USER_STEP};
 use crate::dif::env::{user_load, user_load_str, Env};
 use crate::dif::exec;
 use crate::error::{NoMem, Trap};
@@ -88,37 +89,60 @@ impl Walk {
     }
 }
 
-/// Puts at most `most` frames of the user stack and, if there is room for more, those of interpreted code behind them, a word each. Returns how many
-/// bytes that are, with the zero that ends them where there is room; those behind it are as they were.
+/// Puts at most `most` frames of the user stack and, if there is room for more, those of interpreted code behind them, a word each, and pays for
+/// them. Returns how many bytes that are, with the zero that ends them where there is room; those behind it are as they were.
+#[inline(always)]
 pub fn ustack<M: Machine>(env: &mut Env<'_, M>, most: usize, to: &mut [u8]) -> Result<usize, Trap> {
     let size = to.len();
     let mut frames = Frames::up_to(most, to);
     let mut walk = env.vm.walk.as_mut().filter(|_| frames.is_limited());
     let spots = walk.as_mut().map(|walk| walk.begin());
     let pause = env.m.ustack(env.core.ustacks, &mut frames, spots, None);
-    let is_noted = walk.is_some();
-    let is_found = walk.is_some_and(|walk| walk.spots.count() != 0);
-    let found = env.core.interp.as_ref().filter(|_| is_found);
-    if let Some(interp) = found {
-        within(env, |env| {
-            go_on(env, interp, &mut frames, pause);
-            frames.unlimit();
-            run(env, interp, frames.room().min(WORDS_MAX));
-        });
-        if let Some(walk) = &env.vm.walk {
-            let words = walk.words.iter().take(walk.count);
-            words.for_each(|word| {
-                frames.put(*word);
-            });
+    let mut units = frames_units(&frames);
+    if let Some(walk) = walk {
+        units = units.saturating_add(walk.spots.units());
+        if walk.spots.count() != 0 {
+            units = units.saturating_add(interpreted(env, &mut frames, pause));
         }
     }
-    if let Some(walk) = env.vm.walk.as_ref().filter(|_| is_noted) {
-        let units = walk.spots.units();
-        if units != 0 {
-            env.pay(units)?;
-        }
-    }
+    env.pay(units)?;
     Ok(size.saturating_sub(frames.end().len()))
+}
+
+/// Units of walking frames.
+#[inline]
+fn frames_units(frames: &Frames<'_>) -> usize {
+    let (put, looked_up) = frames.counts();
+    let remembered = put.saturating_sub(looked_up);
+    (looked_up.saturating_mul(USER_FRAME)).saturating_add(remembered.saturating_mul(USER_STEP))
+}
+
+/// Puts the frames of interpreted code behind the others, of which there may be more behind a pause. Returns the units of what was walked.
+#[inline(never)]
+fn interpreted<M: Machine>(
+    env: &mut Env<'_, M>,
+    frames: &mut Frames<'_>,
+    pause: Option<Pause>,
+) -> usize {
+    let Some(interp) = env.core.interp.as_ref() else {
+        return 0;
+    };
+    let noted = |env: &Env<'_, M>| env.vm.walk.as_ref().map_or(0, |walk| walk.spots.units());
+    let before = frames_units(frames).saturating_add(noted(env));
+    let mut after = before;
+    within(env, |env| {
+        go_on(env, interp, frames, pause);
+        after = frames_units(frames).saturating_add(noted(env));
+        frames.unlimit();
+        run(env, interp, frames.room().min(WORDS_MAX));
+    });
+    if let Some(walk) = &env.vm.walk {
+        let words = walk.words.iter().take(walk.count);
+        words.for_each(|word| {
+            frames.put(*word);
+        });
+    }
+    after.saturating_sub(before)
 }
 
 /// Does what runs walkers with a budget of their own, and leaves everything else as it was.

@@ -40,6 +40,11 @@ pub struct TestMachine {
     pub time: Time,
     /// How often loads were waited for.
     pub settled: Cell<u32>,
+    /// The frames of the user stack.
+    pub ustack: Vec<u64>,
+    /// Of processes and stacks that come again, the numbers; and that of the last one.
+    pub recorded: RefCell<Vec<(u32, Vec<u64>)>>,
+    pub number: Cell<u64>,
     /// The frames of the user stack that are evaluators', with the number of their walker and the only constant of their file.
     pub evaluators: Vec<(u32, u64, u64)>,
     /// The walker of the code that the program has made, which all of the user stack is in; it tells callers.
@@ -70,6 +75,9 @@ impl Default for TestMachine {
             toil: Cell::default(),
             time: Time::default(),
             settled: Cell::default(),
+            ustack: vec![21, 22],
+            recorded: RefCell::default(),
+            number: Cell::default(),
             evaluators: Vec::new(),
             made: None,
             seeks: false,
@@ -249,7 +257,7 @@ impl Machine for TestMachine {
         if let Some(walker) = self.made {
             return made_stack(walker, frames, spots?, from);
         }
-        [21, 22].into_iter().all(|pc| frames.put(pc));
+        self.ustack.iter().all(|pc| frames.put(*pc));
         let spots = spots?;
         if self.seeks && spots.ask_owner() {
             spots.seek_owner();
@@ -259,6 +267,31 @@ impl Machine for TestMachine {
             spots.note(spot, *walker, |n| (n == 0).then_some(*constant));
         }
         None
+    }
+    fn ustack_again(&self, _by: UserWalk, most: usize, is_known: impl FnOnce(u64) -> bool) -> bool {
+        self.number.set(0);
+        if self.made.is_some() || !self.evaluators.is_empty() || self.ustack.is_empty() {
+            return false;
+        }
+        let mut all = self.recorded.borrow_mut();
+        let it = (
+            self.pid,
+            self.ustack[..most.min(self.ustack.len())].to_vec(),
+        );
+        let known = all.iter().position(|one| *one == it);
+        if known.is_some_and(|n| is_known(n as u64 + 1)) {
+            return true;
+        }
+        // It is found another number.
+        if let Some(n) = known {
+            all[n].0 = 0;
+        }
+        all.push(it);
+        self.number.set(all.len() as u64);
+        false
+    }
+    fn ustack_number(&self) -> u64 {
+        self.number.get()
     }
     /// A mutex is its owner with flags, as the kernel's is; a lock for readers and writers three bytes.
     fn mutex_owner(&self, addr: u64) -> Result<u64, BadAddr> {
