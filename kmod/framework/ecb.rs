@@ -24,8 +24,13 @@ pub fn fire_all(guard: &CpuGuard, machine: &KernelMachine<'_>) {
             fire_less(guard, at, machine);
             continue;
         }
+        let several = at.count() > 1;
+        // Tracing may begin in this moment: then it is for all clauses, or for none.
+        if several && at.tracer.engine.activity() != Activity::Active {
+            continue;
+        }
         fire_whole(guard, &at.tracer, at.first, machine);
-        if at.count() > 1 {
+        if several {
             fire_others(guard, at, machine);
         }
     }
