@@ -361,12 +361,7 @@ impl Machine for KernelMachine<'_> {
         self.user_frames(by, spots, Sink::Frames(frames), from)
     }
 
-    fn ustack_again(
-        &self,
-        by: UserWalk,
-        most: usize,
-        is_known: impl FnOnce(u64) -> bool,
-    ) -> bool {
+    fn ustack_again(&self, by: UserWalk, most: usize, is_known: impl FnOnce(u64) -> bool) -> bool {
         unwind::again(self.guard, self.how(by), most, is_known)
     }
 

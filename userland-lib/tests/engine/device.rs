@@ -158,8 +158,8 @@ impl EngineDevice {
             visit(&claim(cpu as u32));
             true
         };
-        self.consumer
-            .clean_speculations(|| self.platform.now.get(), on_cpu);
+        let now = self.platform.now.get();
+        self.consumer.clean_speculations(|| now, on_cpu);
     }
 
     /// What a refusal of the engine is to the library: an error number, and a reason that can be asked for.
