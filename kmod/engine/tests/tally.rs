@@ -16,15 +16,18 @@ use proptest::prelude::*;
 /// Room for a few entries.
 const SMALL: u64 = 256;
 
+/// A program that returns a variable; `round`: one that no other way is known for than to run it.
+fn value(variable: &str, round: bool) -> String {
+    let or = match round {
+        true => format!("ldgs {variable}, %r2\n or %r1, %r2, %r1\n"),
+        false => String::new(),
+    };
+    format!("ldgs {variable}, %r1\n {or} ret %r1")
+}
+
 /// Counts by a variable, of which the key has so many bytes.
 fn counts(variable: &str, size: u32, round: bool) -> Clause {
-    // A step that changes nothing makes it an object that has to run.
-    let first = if round { "mov %r0, %r7\n " } else { "" };
-    let key = asm_with(
-        &format!("{first}ldgs {variable}, %r1\n ret %r1"),
-        int(size),
-        &[],
-    );
+    let key = asm_with(&value(variable, round), int(size), &[]);
     let actions = vec![action(Action::Difexpr, key), bare(Action::Count, 1, 0)];
     clause(None, actions)
 }
@@ -48,7 +51,7 @@ fn tracing_stacks(round: bool, size: u64) -> Bench {
         (Action::Ustack, ustack_arg(4, 64)),
     ];
     let all = all.map(|(kind, arg)| {
-        let holds = || asm_with("ldgs pid, %r1\n mov %r1, %r7\n ret %r7", int(8), &[]);
+        let holds = || asm_with(&value("pid", true), int(8), &[]);
         let actions = vec![bare(kind, 0, arg), bare(Action::Count, 1, 0)];
         clause(round.then(holds), actions)
     });
@@ -79,6 +82,19 @@ fn run(mut b: Bench, firings: &[Firing]) -> Vec<(Vec<u8>, u64)> {
     data
 }
 
+/// Clears what is between the id of an entry and a key of eight bytes: there is what the last key has left that was looked for step by step.
+fn clear_gaps(mut data: Vec<u8>) -> Vec<u8> {
+    let mut rest = &mut data[..];
+    while let [id, _, _, _, gap @ ..] = rest {
+        let is_long = matches!(*id, 1 | 4);
+        if is_long {
+            gap[..4].fill(0);
+        }
+        rest = &mut gap[if is_long { 20 } else { 12 }..];
+    }
+    data
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -89,7 +105,8 @@ proptest! {
     ) {
         let size = if ample { 1 << 18 } else { SMALL };
         let (tallies, steps) = (tracing(false, size), tracing(true, size));
-        prop_assert_eq!(run(tallies, &firings), run(steps, &firings));
+        let whole = |bench| run(bench, &firings).into_iter().map(|(data, drops)| (clear_gaps(data), drops));
+        prop_assert!(whole(tallies).eq(whole(steps)));
     }
 
     #[test]
