@@ -30,6 +30,7 @@
 #define DTRACE_FOLLOW_EPOCHS 4
 #define DTRACE_FOLLOW_PLACES 4
 #define DTRACE_FOLLOW_BITS 9
+/* Below that no stack is walked: what a step loads lies less than 32 KiB below a CFA. */
 #define DTRACE_FOLLOW_LOWEST SZ_64K
 
 struct dtrace_follow_epoch {
@@ -224,7 +225,7 @@ void dtrace_unwind_keep(const struct dtrace_unwind_step *step)
 	struct dtrace_follow *here = raw_cpu_ptr(dtrace_follows);
 	const struct dtrace_follow_epoch *epoch = dtrace_follow_now(here);
 
-	/* What is loaded beyond a CFA might lie behind what a program has. */
+	/* A word above a CFA may lie behind the end of user space. */
 	if (step->saved > 0)
 		return;
 	if (epoch && epoch->number == step->epoch && dtrace_follow_is_right(epoch))
@@ -240,7 +241,7 @@ static __always_inline void dtrace_record_add(struct dtrace_record *record, u64 
 		record->count = DTRACE_RECORD_WORDS + 1;
 		return;
 	}
-	/* No indices: while the program's memory may be loaded no function may be called, as the compiler's checks of these do. */
+	/* No indices: the compiler checks them by calls, and between user_read_access_begin() and its end none is allowed. */
 	*(record->offsets + record->count) = offset;
 	*(record->words + record->count++) = word;
 }
@@ -252,7 +253,7 @@ static __always_inline u32 dtrace_follow_steps(struct dtrace_follow *here, struc
 	u64 ip = frame->ip, sp = frame->sp, fp = frame->fp, at = frame->is_exact ? ip : ip - 1;
 	u32 left = room;
 
-	/* Each of what is loaded is masked by itself. */
+	/* Each address is masked by itself. */
 	masked_user_access_begin((void __user *)sp);
 	while (left) {
 		const struct dtrace_unwind_step *step = dtrace_follow_step(here->steps, at, epoch);
@@ -269,7 +270,10 @@ static __always_inline u32 dtrace_follow_steps(struct dtrace_follow *here, struc
 		}
 		if (cfa % sizeof(cfa))
 			break;
-		/* A processor that went on without waiting for that loads nothing of the kernel's: at worst what lies above all that there is. */
+		/*
+		 * A processor that guesses the checks' outcome loads nothing of the kernel's. If it takes a low CFA for a caller's it may load from the
+		 * last 32 KiB of the address space, where nothing is mapped.
+		 */
 		from = mask_user_address((void __user *)cfa);
 		if ((u64)from != cfa)
 			break;
@@ -336,7 +340,7 @@ u32 dtrace_unwind_follow(struct dtrace_unwind_frame *frame, u8 *pcs, u32 room)
 
 	/* The next walk is another one. */
 	here->recording = NULL;
-	/* Stacks grow, so no CFA is lower; what a step loads lies less than that below one. */
+	/* From frame to frame the CFA grows, so none is lower. */
 	if (!now || frame->sp < DTRACE_FOLLOW_LOWEST)
 		return 0;
 	pagefault_disable();
@@ -359,7 +363,7 @@ static bool dtrace_record_holds(const struct dtrace_record *record)
 	pagefault_disable();
 	masked_user_access_begin((void __user *)sp);
 	for (; words < end; words++) {
-		/* It was loaded there before, for the same program. */
+		/* The address was checked when it was recorded. */
 		unsafe_get_user(word, (const u64 __user *)(sp + *offset++), ended);
 		if (word != *words)
 			break;
@@ -397,7 +401,7 @@ u64 dtrace_unwind_again(u64 ip, u64 sp, u64 fp, u32 room)
 		record->number = 0;
 		return 0;
 	}
-	/* A processor that went on without waiting for that would compare one program's stack with another's, or load what is none's. */
+	/* A processor that guesses the outcome would compare one program's stack with another's, at addresses that were never checked. */
 	barrier_nospec();
 	if (record->number && dtrace_record_holds(record)) {
 		here->found = record;

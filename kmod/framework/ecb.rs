@@ -25,7 +25,7 @@ pub fn fire_all(guard: &CpuGuard, machine: &KernelMachine<'_>) {
             continue;
         }
         let several = at.count() > 1;
-        // Tracing may begin in this moment: then it is for all clauses, or for none.
+        // Tracing may begin between two clauses: either all of them fire, or none.
         if several && at.tracer.engine.activity() != Activity::Active {
             continue;
         }

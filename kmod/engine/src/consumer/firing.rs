@@ -10,7 +10,7 @@ use super::run::{CpuState, Run, Work};
 use super::{Activity, Config, Consumer, Ecb, FaultReport};
 use crate::budget::{heavy, FIRING, LIGHT, PORTION};
 use crate::buf::principal::Principal;
-use crate::dif::env::{At, Env};
+use crate::dif::env::{At, Env, Rehearsal, Vm};
 use crate::dif::exec::Stopped;
 use crate::dif::locals::Locals;
 use crate::ecb::brief::Brief;
@@ -26,6 +26,25 @@ use core::cell::Cell;
 use core::sync::atomic::Ordering;
 use dtrace_uapi::dif::Instr;
 use dtrace_uapi::types::{Epid, ProbeId};
+
+/// What a clause's programs run in; what the last firing left there is forgotten.
+#[inline(always)]
+fn ready<'a, M: Machine>(
+    run: &'a Run,
+    vm: &'a mut Vm,
+    m: &'a M,
+    at: At,
+    rehearsal: Rehearsal<'a>,
+) -> Env<'a, M> {
+    vm.reset();
+    Env {
+        m,
+        core: &run.core,
+        vm,
+        at,
+        rehearsal,
+    }
+}
 
 impl Consumer {
     /// Whether `probe` may fire although the consumer is not `Active`.
@@ -137,22 +156,8 @@ impl Consumer {
         at: At,
     ) -> Option<FaultReport> {
         let CpuState { vm, out, work } = state;
-        vm.reset();
-        let mut env = Env {
-            m,
-            core: &run.core,
-            vm,
-            at,
-            rehearsal: None,
-        };
-        let paid = env.pay(clause.price).map_err(|spent| Failed {
-            action: 0,
-            stopped: Stopped {
-                trap: spent.into(),
-                pc: 0,
-            },
-        });
-        let counted = paid.and_then(|()| tally.count(&clause.actions, &mut env, out));
+        let mut env = ready(run, vm, m, at, None);
+        let counted = tally.count(clause, &mut env, out);
         if let Some(units) = env.vm.budget.toil(m) {
             self.note_work(run, work, m, units);
         }
@@ -238,16 +243,9 @@ impl Consumer {
         at: At,
     ) -> Option<FaultReport> {
         let CpuState { vm, out, work } = state;
-        vm.reset();
         let dynamics = run.core.dynamics.as_ref().filter(|_| clause.dynamics);
         let _inside = dynamics.and_then(|dynamics| dynamics.enter(at.cpu, m.firing()));
-        let mut env = Env {
-            m,
-            core: &run.core,
-            vm,
-            at,
-            rehearsal: None,
-        };
+        let mut env = ready(run, vm, m, at, None);
         let last = at.probe == self.config.end;
         let size_at = |record: &[u8]| self.size_at(record);
         let end = fire::run(clause, &mut env, out, last, size_at, || self.exits());
@@ -284,17 +282,10 @@ impl Consumer {
         }
         let mut state = run.cpus.enter(cpu)?;
         let CpuState { vm, work, .. } = &mut *state;
-        vm.reset();
         let dynamics = run.core.dynamics.as_ref().filter(|_| clause.dynamics);
         let _inside = dynamics.and_then(|dynamics| dynamics.enter(at.cpu, m.firing()));
         let missing = Cell::new(None);
-        let mut env = Env {
-            m,
-            core: &run.core,
-            vm,
-            at,
-            rehearsal: Some(&missing),
-        };
+        let mut env = ready(run, vm, m, at, Some(&missing));
         // What else is wrong the firing will tell.
         let _ = rehearsal::run(clause, &mut env);
         if let Some(units) = env.vm.budget.toil(m) {

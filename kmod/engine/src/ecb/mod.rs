@@ -5,7 +5,7 @@
 //!
 //! A clause is built once and shared by all probes that it is bound to; [`layout`] says where in a record each action's
 //! data lie, [`build`] puts programs and places together, [`fire`] runs them, [`aggregation`] and [`float`] are the
-//! arithmetic of the aggregating functions, [`memory`] is `tracemem()` of a computed size, [`stacks`] writes stacks, [`short`] and [`brief`] are the ways
+//! arithmetic of the aggregating functions, [`memory`] is `tracemem()` of a computed size, [`stacks`] writes stacks and counts by them, [`short`] and [`brief`] are the ways
 //! past all that; [`price`] is what it takes whatever the data is; [`rehearsal`] tells beforehand which user memory a clause will not find.
 
 pub mod aggregation;

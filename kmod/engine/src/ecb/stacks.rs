@@ -10,8 +10,8 @@
 //! written or compared.
 
 use super::fire::{at_start, entry_of, in_action, same_bytes, Failed, Outputs};
-use super::price::spend;
-use super::{short, Action, Datum};
+use super::price::{spend, spend_price};
+use super::{short, Action, Datum, Prepared};
 use crate::budget::FRAME;
 use crate::buf::{add_word_in, set_word};
 use crate::dif::env::{Core, Env};
@@ -155,10 +155,11 @@ impl TallyStack {
     #[inline(always)]
     pub fn count<M: Machine>(
         &self,
-        actions: &[Action],
+        clause: &Prepared,
         env: &mut Env<'_, M>,
         out: &mut Outputs,
     ) -> Result<(), Failed> {
+        spend_price(clause, env).map_err(in_action(0))?;
         let place = self.start..self.start.wrapping_add(self.size);
         let to = out.key.get_mut(place).unwrap_or_default();
         let used = match self.user {
@@ -175,7 +176,7 @@ impl TallyStack {
         let there = mem.get(at..at.wrapping_add(used));
         let is_it = there.is_some_and(|there| same_bytes(stack, there));
         let is_last = is_it && (known >> 32) as u32 == out.aggregations.generation();
-        let has_room = is_last || self.look_up(actions, used, out);
+        let has_room = is_last || self.look_up(&clause.actions, used, out);
         if has_room {
             let entry = out.slots.get(self.slot).copied().unwrap_or(0) as u32;
             add_word_in(out.aggregations.bytes(), entry, self.counter, 1);

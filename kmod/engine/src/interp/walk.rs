@@ -101,8 +101,9 @@ pub fn ustack<M: Machine>(env: &mut Env<'_, M>, most: usize, to: &mut [u8]) -> R
     let mut units = frames_units(&frames);
     if let Some(walk) = walk {
         units = units.saturating_add(walk.spots.units());
-        if walk.spots.count() != 0 {
-            units = units.saturating_add(interpreted(env, &mut frames, pause));
+        let interp = env.core.interp.as_ref();
+        if let Some(interp) = interp.filter(|_| walk.spots.count() != 0) {
+            units = interpreted(env, interp, &mut frames, pause);
         }
     }
     env.pay(units)?;
@@ -117,22 +118,19 @@ fn frames_units(frames: &Frames<'_>) -> usize {
     (looked_up.saturating_mul(USER_FRAME)).saturating_add(remembered.saturating_mul(USER_STEP))
 }
 
-/// Puts the frames of interpreted code behind the others, of which there may be more behind a pause. Returns the units of what was walked.
+/// Puts the frames of interpreted code behind the others, of which there may be more behind a pause. Returns the units of the whole walk.
 #[inline(never)]
 fn interpreted<M: Machine>(
     env: &mut Env<'_, M>,
+    interp: &Interp,
     frames: &mut Frames<'_>,
     pause: Option<Pause>,
 ) -> usize {
-    let Some(interp) = env.core.interp.as_ref() else {
-        return 0;
-    };
-    let noted = |env: &Env<'_, M>| env.vm.walk.as_ref().map_or(0, |walk| walk.spots.units());
-    let before = frames_units(frames).saturating_add(noted(env));
-    let mut after = before;
+    let mut units = 0;
     within(env, |env| {
         go_on(env, interp, frames, pause);
-        after = frames_units(frames).saturating_add(noted(env));
+        let noted = env.vm.walk.as_ref().map_or(0, |walk| walk.spots.units());
+        units = frames_units(frames).saturating_add(noted);
         frames.unlimit();
         run(env, interp, frames.room().min(WORDS_MAX));
     });
@@ -142,7 +140,7 @@ fn interpreted<M: Machine>(
             frames.put(*word);
         });
     }
-    after.saturating_sub(before)
+    units
 }
 
 /// Does what runs walkers with a budget of their own, and leaves everything else as it was.
