@@ -7,6 +7,7 @@
 //! and changes only by the probes that are put there and taken away. It fires all of its probes; one without ECBs does nothing.
 
 mod armed;
+mod fired;
 mod gone;
 mod listeners;
 mod site;

@@ -8,6 +8,7 @@
 //! way back, and come here again; in the handler of uprobes, which others wait for, only as far as that needs no waiting.
 
 use super::super::usdt::{Mark, Passed};
+use super::fired::{Fired, Notes};
 use super::Made;
 use crate::framework::quota::Debt;
 use crate::framework::{any_reads_user, fire, lose, miss, rehearse};
@@ -18,9 +19,8 @@ use crate::sys::faults::{self, Span, Use};
 use crate::sys::process::Text;
 use crate::sys::regs::Regs;
 use crate::sys::staticref::StaticRef;
-use crate::sys::task;
 use core::ops::Range;
-use core::sync::atomic::{AtomicU32, AtomicU64, AtomicU8, Ordering};
+use core::sync::atomic::{AtomicU64, AtomicU8, Ordering};
 use dtrace_uapi::process::{ADDRESS, ENTRY, LINE, OFFSET, RETURN, USDT};
 use kernel::alloc::KBox;
 use kernel::prelude::*;
@@ -39,21 +39,6 @@ const ANSWERS: u8 = 2;
 /// Somebody who listens.
 const LISTENERS: u8 = 4;
 
-/// With a thread's number, which is smaller (`PID_MAX_LIMIT`): it has met a debugger's breakpoint, with registers of the digest between both.
-const MET: u32 = 1 << 31;
-/// How far a digest is shifted to be there.
-const DIGEST: u32 = 22;
-
-/// What the current thread has fired at a site before it has executed the instruction.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Fired {
-    Nothing,
-    /// What comes before the instruction.
-    Before,
-    /// What comes behind it as well.
-    All,
-}
-
 /// An instruction of a process that probes are at.
 pub struct Site {
     pub address: u64,
@@ -69,8 +54,8 @@ pub struct Site {
     mark: SetOnce<KBox<Mark>>,
     /// Who listens here.
     listeners: SetOnce<Arc<Listeners>>,
-    /// The thread that has fired here and left the instruction to uprobes, or comes to it again; 0 for none. With [`MET`], all has fired.
-    fired: AtomicU32,
+    /// Threads that have fired here and left the instruction to uprobes or a debugger, or come to it again.
+    fired: Notes,
 }
 
 impl Site {
@@ -85,7 +70,7 @@ impl Site {
             extras: AtomicU8::new(0),
             mark: SetOnce::new(),
             listeners: SetOnce::new(),
-            fired: AtomicU32::new(0),
+            fired: Notes::new(),
         }
     }
 
@@ -273,39 +258,6 @@ impl Site {
         [offset, first, second]
     }
 
-    /// What the current thread has fired, and could not execute the instruction.
-    #[inline(always)]
-    fn fired(&self, regs: &Regs) -> Fired {
-        match self.fired.load(Ordering::Relaxed) {
-            0 => Fired::Nothing,
-            _ => self.fired_by_me(regs),
-        }
-    }
-
-    #[cold]
-    fn fired_by_me(&self, regs: &Regs) -> Fired {
-        let me = task::number();
-        let take = |mark| {
-            let taken = self
-                .fired
-                .compare_exchange(mark, 0, Ordering::Relaxed, Ordering::Relaxed);
-            taken.is_ok()
-        };
-        if take(me) {
-            Fired::Before
-        } else if take(Self::met(regs)) {
-            Fired::All
-        } else {
-            // Another thread; or this one, and the debugger has executed a copy of the instruction.
-            Fired::Nothing
-        }
-    }
-
-    /// What is noted of the current thread where it meets a debugger's breakpoint.
-    fn met(regs: &Regs) -> u32 {
-        MET | (regs.digest() << DIGEST) | task::number()
-    }
-
     /// Fires the site's probes before the instruction is executed, its return among them: others execute the instruction.
     fn ahead(&self, fired: Fired, stopped: &mut Stopped<'_>) {
         if fired == Fired::Nothing {
@@ -404,17 +356,15 @@ impl At {
                 None => rest.is_nobody() && self.awaits(stopped.regs()),
             };
         };
-        let fired = site.fired(stopped.regs());
+        let fired = site.fired.take(stopped.regs());
         let resumes = || rest.slot().is_some_and(|slot| slot.resumes(stopped.regs()));
         if fired == Fired::Nothing && !resumes() {
             site.before(extras, stopped.regs());
         }
         let Some(step) = self.store(step, stopped.regs()) else {
-            let mark = match fired {
-                Fired::All => Site::met(stopped.regs()),
-                _ => task::number(),
-            };
-            site.fired.store(mark, Ordering::Relaxed);
+            let all = fired == Fired::All;
+            let done = if all { fired } else { Fired::Before };
+            site.fired.note(done, stopped.regs());
             return rest.slot().is_some() || rest.is_nobody();
         };
         step.apply(stopped.regs_mut());
@@ -436,7 +386,7 @@ impl At {
             Restarts::Yes => return false,
             Restarts::Missing(span) => return span.await_at(site.address, Use::Load),
         }
-        if site.fired(stopped.regs()) == Fired::Nothing && !slot.resumes(stopped.regs()) {
+        if site.fired.take(stopped.regs()) == Fired::Nothing && !slot.resumes(stopped.regs()) {
             let extras = site.extras();
             site.before(extras, stopped.regs());
             site.answer(extras, &mut stopped);
@@ -484,7 +434,7 @@ impl Hit for At {
         let Some(step) = instruction.step_briefly(stopped.regs()) else {
             return self.trap_slowly(stopped, rest);
         };
-        let fired = site.fired(stopped.regs());
+        let fired = site.fired.take(stopped.regs());
         if fired == Fired::Nothing {
             site.before(extras, stopped.regs());
         }
@@ -522,14 +472,13 @@ impl Hit for At {
             return false;
         }
         site.ahead(Fired::Nothing, &mut stopped);
-        site.fired
-            .store(Site::met(stopped.regs()), Ordering::Relaxed);
+        site.fired.note(Fired::All, stopped.regs());
         true
     }
 
     fn hit(&self, mut stopped: Stopped<'_>) {
         let site = &*self.0;
-        let fired = site.fired(stopped.regs());
+        let fired = site.fired.take(stopped.regs());
         if any_reads_user() && fired == Fired::Nothing {
             site.bring(stopped.regs());
         }

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! Which threads have fired a site's probes, but have not executed its instruction yet.
+//!
+//! Such a thread comes to the site again and must not fire it a second time. Many threads may be in that state at one site: a
+//! debugger that covers our breakpoint stops each of them there and steps them one after the other. Probe context cannot
+//! allocate a list for that, so the notes of all sites share one table of fixed size. A set of the table that is full forgets
+//! one of its notes; the thread of that note fires twice.
+//!
+//! A site without notes, which is nearly every one, costs one load.
+
+use crate::sys::regs::Regs;
+use crate::sys::task;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// Marks a note of a thread that has fired everything; the digest of its registers lies between this bit and its number.
+const ALL: u64 = 1 << 31;
+/// Where the digest begins: above the largest number of a thread (`PID_MAX_LIMIT`, include/linux/threads.h).
+const DIGEST: u32 = 22;
+/// Where the site's number begins.
+const SITE: u32 = 32;
+
+const SETS: usize = 256;
+const WAYS: usize = 8;
+/// A note is the site's number, [`ALL`], the digest and the thread's number; 0 is none.
+static NOTES: [[AtomicU64; WAYS]; SETS] = [const { [const { AtomicU64::new(0) }; WAYS] }; SETS];
+
+/// Numbers for sites. It takes years to use all of them, and two sites of the same number would need a thread of the same number.
+static LAST: AtomicU32 = AtomicU32::new(0);
+
+/// What the current thread has fired at a site before it has executed the instruction.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Fired {
+    Nothing,
+    /// The probes that fire before the instruction.
+    Before,
+    /// The probes behind the instruction as well.
+    All,
+}
+
+/// The notes of one site.
+pub struct Notes {
+    site: u32,
+    /// How many notes there may be. A note that the table forgets stays counted.
+    count: AtomicU32,
+}
+
+impl Notes {
+    /// Of a new site.
+    pub fn new() -> Self {
+        Self {
+            site: LAST.fetch_add(1, Ordering::Relaxed),
+            count: AtomicU32::new(0),
+        }
+    }
+
+    /// Notes what the current thread has fired, in place of an older note of it.
+    pub fn note(&self, fired: Fired, regs: &Regs) {
+        let note = match fired {
+            Fired::Nothing => return,
+            Fired::Before => self.before(),
+            Fired::All => self.all(regs),
+        };
+        let is_mine = |old: u64| old & self.mask() == note & self.mask();
+        // Others use the set at the same time, so a way may be gone when it is taken.
+        for _ in 0..WAYS {
+            let set = self.set();
+            let mine = set.iter().find(|way| is_mine(way.load(Ordering::Relaxed)));
+            let free = || set.iter().find(|way| way.load(Ordering::Relaxed) == 0);
+            let Some(way) = mine.or_else(free).or(set.last()) else {
+                return;
+            };
+            let old = way.load(Ordering::Relaxed);
+            if way
+                .compare_exchange(old, note, Ordering::Relaxed, Ordering::Relaxed)
+                .is_err()
+            {
+                continue;
+            }
+            if !is_mine(old) {
+                self.count.fetch_add(1, Ordering::Relaxed);
+            }
+            return;
+        }
+    }
+
+    /// Returns what the current thread has fired, and removes the note.
+    #[inline(always)]
+    pub fn take(&self, regs: &Regs) -> Fired {
+        match self.count.load(Ordering::Relaxed) {
+            0 => Fired::Nothing,
+            _ => self.take_mine(regs),
+        }
+    }
+
+    #[cold]
+    fn take_mine(&self, regs: &Regs) -> Fired {
+        if self.remove(self.before()) {
+            Fired::Before
+        } else if self.remove(self.all(regs)) {
+            Fired::All
+        } else {
+            // Other threads have notes; or the debugger has executed a copy of the instruction for this one.
+            Fired::Nothing
+        }
+    }
+
+    fn remove(&self, note: u64) -> bool {
+        let is_removed = |way: &AtomicU64| {
+            let taken = way.compare_exchange(note, 0, Ordering::Relaxed, Ordering::Relaxed);
+            taken.is_ok()
+        };
+        let removed = self.set().iter().any(is_removed);
+        if removed {
+            self.count.fetch_sub(1, Ordering::Relaxed);
+        }
+        removed
+    }
+
+    fn before(&self) -> u64 {
+        u64::from(self.site) << SITE | u64::from(task::number())
+    }
+
+    fn all(&self, regs: &Regs) -> u64 {
+        let digest = u64::from(regs.digest()) << DIGEST & (ALL - 1);
+        self.before() | ALL | digest
+    }
+
+    /// The bits that name the site and the thread.
+    fn mask(&self) -> u64 {
+        !(ALL | (ALL - 1)) | ((1 << DIGEST) - 1)
+    }
+
+    /// The ways in which a note of the current thread at this site may be.
+    fn set(&self) -> &'static [AtomicU64] {
+        let hash = self.before().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        NOTES
+            .get(hash as usize % SETS)
+            .map_or(&[], |set| set.as_slice())
+    }
+}

@@ -1,0 +1,33 @@
+# SPDX-FileCopyrightText: The DTrace for Linux authors
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# @limit: 120
+# Threads that all execute an instruction at which a debugger has a breakpoint above ours: the probes count each call, the debugger meets what it
+# meets in an untraced program, and no thread gets a signal.
+calls='pid$target:a.out:work:entry { @in = count(); } pid$target:a.out:work:return { @out = count(); }
+BEGIN { printf("traced\n"); } END { printa("in %@d\n", @in); printa("out %@d\n", @out); }'
+
+# covered HOW [traced]: a debugger of that kind; its program is traced before the breakpoint is set.
+covered() {
+	echo "$*"
+	rm -f /tmp/go /tmp/cover /tmp/traced
+	pid-covered "$1" >/tmp/said &
+	local debugger=$! tracer=
+	until grep -q '^program' /tmp/said; do sleep 0.1; done
+	if [ "${2:-}" ]; then
+		dtrace -qn "$calls" -p "$(awk '/^program/ { print $2 }' /tmp/said)" >/tmp/traced 2>&1 &
+		tracer=$!
+		until grep -q traced /tmp/traced || ! kill -0 $tracer 2>/dev/null; do sleep 0.1; done
+	fi
+	: >/tmp/cover
+	until grep -q '^found' /tmp/said; do sleep 0.1; done
+	: >/tmp/go
+	wait $debugger $tracer
+	grep -v '^program' /tmp/said
+	[ -z "$tracer" ] || grep . /tmp/traced
+}
+covered all
+covered all traced
+covered one
+covered one traced
+rm -f /tmp/go /tmp/cover /tmp/traced /tmp/said
