@@ -1,15 +1,18 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The file of an anonymous enabling: what `dtrace -A` leaves for the kernel to trace when it boots.
+//! The file of an anonymous enabling: what `dtrace -A` leaves for the kernel to enable at boot.
 //!
-//! The kernel reads it when the module is loaded, which may be long before there is any userland. So the file is what the kernel
-//! takes: DOF images one after the other, each as a consumer would enable it. The last one enables nothing; behind its loaded part
-//! it carries, as a comment that the kernel passes over, the [`Meaning`] of the records, in JSON. The kernel keeps the bytes of
-//! the file that it traces for, and gives them to whoever claims the state. So records are never read with the meaning of another
-//! enabling, even if the file was replaced, or the one in the initial RAM disk is older than the one on the root.
+//! The kernel reads the file when the module is loaded, possibly long before userland exists. The
+//! file therefore has the kernel's own format: consecutive DOF images, each as a consumer would
+//! enable it. The last image enables nothing. Behind its loaded part it has a comment, which the
+//! kernel skips: the [`Meaning`] of the records, in JSON. The kernel keeps the bytes of the file
+//! that it enabled, and returns them to the consumer that claims the state. Thus records are never
+//! interpreted with the meaning of another enabling, even if the file was replaced, or the file in
+//! the initial RAM disk is older than the one on the root file system.
 //!
-//! The file is replaced as a whole: a reader, the kernel above all, finds the old one, the new one, or none.
+//! The file is replaced as a whole: any reader, in particular the kernel, finds the old one, the
+//! new one, or none.
 
 use crate::dof;
 use crate::file;
@@ -20,54 +23,55 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// Where the module looks for it, unless its parameter `anon_file` says otherwise.
+/// Where the module looks for the file, unless its parameter `anon_file` names another.
 pub const PATH: &str = "/etc/dtrace/anon.dof";
 
-/// What the records of an enabling mean: all that its consumer has to know beside what the kernel tells.
+/// The meaning of an enabling's records: everything that its consumer needs in addition to the
+/// kernel's descriptions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Meaning {
     /// The options that are set, by name.
     pub options: BTreeMap<String, u64>,
     /// The statements of all programs, in the order of their numbers.
     pub statements: Vec<Statement>,
-    /// The aggregations: variable, the function's number, and its argument.
+    /// The aggregations: variable, number of the function, and its argument.
     pub aggregations: Vec<(AggVarId, u32, u64)>,
 }
 
-/// Why a file has no meaning for us.
+/// Why a file has no usable meaning.
 #[derive(Debug, thiserror::Error)]
 pub enum AnonError {
-    /// There is none.
+    /// It carries none.
     #[error("anonymous enabling was not made by dtrace -A")]
     Missing,
-    /// It is not in the words of this version.
+    /// Its format is not that of this version.
     #[error("anonymous enabling was made by another version of dtrace: {0}")]
     Foreign(#[from] serde_json::Error),
 }
 
-/// The file for `images`.
+/// Returns the contents of a file with `images` and their meaning.
 pub fn write(images: impl IntoIterator<Item = Vec<u8>>, meaning: &Meaning) -> Vec<u8> {
     let mut file: Vec<u8> = images.into_iter().flatten().collect();
-    // There is nothing in a meaning that JSON cannot say.
+    // Serialization cannot fail: JSON can express every meaning.
     let text = serde_json::to_vec(meaning).unwrap_or_default();
     file.extend(dof::emit_comment(&text));
     file
 }
 
-/// The meaning that a file carries.
+/// Returns the meaning that a file carries.
 pub fn read(file: &[u8]) -> Result<Meaning, AnonError> {
     let comments = dof::comments(file);
     let text = comments.last().ok_or(AnonError::Missing)?;
     Ok(serde_json::from_slice(text)?)
 }
 
-/// Puts a file in place, for its owner's eyes only.
+/// Stores a file that only its owner can access.
 pub fn store(path: &Path, data: &[u8]) -> io::Result<()> {
     fs::create_dir_all(file::folder(path))?;
     file::replace(path, data, 0o600)
 }
 
-/// Removes a file; false where there was none.
+/// Removes a file. Returns false if there was none.
 pub fn clear(path: &Path) -> io::Result<bool> {
     match fs::remove_file(path) {
         Ok(()) => Ok(true),
@@ -148,7 +152,7 @@ mod tests {
                 "{why}"
             );
         }
-        // A format that the parser would not let pass does not come in by this door either.
+        // A format that the parser rejects is also rejected when it comes from a file.
         let good = serde_json::to_string(&meaning()).expect("JSON");
         let bad = good.replace("%Y", "%y");
         let why = text(&dof::emit_comment(bad.as_bytes()));
@@ -170,7 +174,7 @@ mod tests {
         assert_eq!(entries.count(), 1);
         assert_eq!(clear(&path).ok(), Some(true));
         assert_eq!(clear(&path).ok(), Some(false));
-        // A directory in the way: nothing of the new file stays.
+        // With a directory in the way, nothing of the new file remains.
         fs::create_dir(&path).expect("a directory");
         assert!(store(&path, b"third").is_err());
         let entries = fs::read_dir(dir.join("etc")).expect("a directory");

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! The compiler's front door.
+//! The compiler's main interface.
 //!
-//! A [`Compiler`] lives as long as its consumer: global and thread-local variables, aggregations, types and inlines
-//! that one program declares are there for the next, as several `-n` of one command line expect. What a program shows of the
-//! type of a variable that nobody declared may concern code of programs before it: [`Compiler::settle`] makes that anew.
+//! A [`Compiler`] lives as long as its consumer: global and thread-local variables, aggregations,
+//! types and inlines that one program declares are available to the next, as several `-n` on one
+//! command line require. A program may reveal the type of an undeclared variable that earlier
+//! programs use as well: [`Compiler::settle`] compiles these again.
 
 use crate::diag::{Diagnostic, Result};
 use crate::options::{Opt, Options};
@@ -20,7 +21,7 @@ use dtrace_uapi::limits::{JSTACKFRAMES_DEFAULT, STACKFRAMES_DEFAULT, USTACKFRAME
 use dtrace_uapi::types::Attribute;
 use std::rc::Rc;
 
-/// Which part of a probe's name a description without colons stands for.
+/// Which part of a probe's name a description without colons specifies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ProbeSpec {
     /// `-P`
@@ -37,37 +38,37 @@ pub enum ProbeSpec {
 /// How to compile one program.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// What descriptions are.
+    /// The form of probe descriptions.
     pub spec: ProbeSpec,
-    /// `-Z`: a description that matches nothing is no error.
+    /// `-Z`: a description that matches nothing is not an error.
     pub allow_zero_matches: bool,
-    /// `-xdefaultargs`: macro arguments that are missing are 0 or the empty string.
+    /// `-xdefaultargs`: missing macro arguments are 0 or the empty string.
     pub default_args: bool,
     /// `-xargref`: macro arguments need not be used.
     pub argref: bool,
     /// `-xempty`: a program may have no clauses.
     pub empty: bool,
-    /// `-xpspec`: what may be a description at the top of a program is one.
+    /// `-xpspec`: at the top level of a program, anything that can be a description is one.
     pub pspec: bool,
-    /// `-xtree`: describe the program as it was understood.
+    /// `-xtree`: output the program's syntax tree.
     pub tree: bool,
-    /// `-xamin`: the least stability that clauses may have.
+    /// `-xamin`: the minimum stability of clauses.
     pub amin: Option<Attribute>,
     /// `-xlinkmode=dynamic` without `-xknodefs`: addresses of kernel symbols are an error.
     pub no_symbols: bool,
-    /// `-xscratchsize`, bytes.
+    /// `-xscratchsize`, in bytes.
     pub scratchsize: Option<u64>,
     /// `-xmaxframes`.
     pub maxframes: Option<u32>,
-    /// `-32`: how large the types are that the program names.
+    /// `-32`: the data model of the types that the program names.
     pub model: DataModel,
     /// `$0`, `$1`, …
     pub args: Vec<String>,
     /// Values of `$pid`, `$target`, …
     pub macros: Vec<(String, i64)>,
-    /// The processes that are watched, which patterns of providers may name.
+    /// The watched processes, which patterns of providers may match.
     pub processes: Vec<u32>,
-    /// `strsize`; 0 for the default.
+    /// `strsize` in bytes; 0 for the default.
     pub strsize: u32,
     /// `stackframes`, unless it is the default.
     pub stackframes: Option<u32>,
@@ -75,22 +76,23 @@ pub struct Settings {
     pub ustackframes: Option<u32>,
     /// `jstackframes`, unless it is the default.
     pub jstackframes: Option<u32>,
-    /// It is a walker of interpreted code: see [`interp`](crate::interp).
+    /// Whether the program is a walker of interpreted code: see [`interp`](crate::interp).
     pub walker: bool,
 }
 
-/// The compiler, with all that programs have declared so far.
+/// The compiler, with the declarations of all programs so far.
 pub struct Compiler<'w> {
     world: &'w dyn World,
     now: Memory<'w>,
-    /// What was known before the first program that is no library.
+    /// What was known before the first program that is not a library.
     first: Option<Rc<Memory<'w>>>,
     given: Vec<(Source, Settings)>,
-    /// The code of a program before the last one relies on a type that has become another.
+    /// Whether the code of an earlier program relies on the type of a variable that has changed
+    /// since.
     is_stale: bool,
 }
 
-/// What programs leave for those that follow.
+/// The declarations that programs leave to later ones.
 #[derive(Clone)]
 struct Memory<'w> {
     state: State<'w>,
@@ -98,7 +100,7 @@ struct Memory<'w> {
 }
 
 impl Settings {
-    /// The frames of what a call of `name` records that does not say how many.
+    /// Returns the number of frames that a call of `name` records if it does not specify it.
     pub fn frames(&self, name: &str) -> u32 {
         let (set, default) = match name {
             "stack" => (self.stackframes, STACKFRAMES_DEFAULT),
@@ -109,8 +111,8 @@ impl Settings {
         self.maxframes.map_or(frames, |most| frames.min(most))
     }
 
-    /// The frames of the value of such a call: for `ustack` as many as for `stack`, so that they have one type, unless `ustackframes` is another number
-    /// than it is by itself.
+    /// Returns the number of frames in the value of such a call. For `ustack` it is the same as for
+    /// `stack`, so that both values have one type, unless `ustackframes` differs from its default.
     pub fn value_frames(&self, name: &str) -> u32 {
         let is_asked = |frames: &u32| u64::from(*frames) != USTACKFRAMES_DEFAULT;
         match self.ustackframes.as_ref().is_some_and(is_asked) {
@@ -119,7 +121,7 @@ impl Settings {
         }
     }
 
-    /// What macro variables stand for.
+    /// Returns the macro variables.
     pub fn macros(&self) -> Macros {
         Macros {
             args: self.args.clone(),
@@ -129,7 +131,8 @@ impl Settings {
         }
     }
 
-    /// The same as `options` say; what is permitted already stays so.
+    /// Returns the settings with those of `options` applied. Permissions that are already given
+    /// remain.
     #[must_use]
     pub fn under(mut self, options: &Options) -> Self {
         let size = |option| {
@@ -159,7 +162,7 @@ impl Settings {
 }
 
 impl<'w> Compiler<'w> {
-    /// A compiler that knows D itself and asks `world` for the rest.
+    /// Creates a compiler that knows only D itself and gets everything else from `world`.
     pub fn new(world: &'w dyn World) -> Self {
         Self {
             world,
@@ -173,12 +176,13 @@ impl<'w> Compiler<'w> {
         }
     }
 
-    /// The types of a container, as far as they were declared or used, as CTF.
+    /// Returns those types of a container that were declared or used, as CTF.
     pub fn types_as_ctf(&self, container: Container) -> Vec<u8> {
         self.now.state.types.ctf(container)
     }
 
-    /// Compiles a program. Options that it sets itself are in the settings already.
+    /// Compiles a program. `settings` must already include the options that the program sets
+    /// itself.
     pub fn compile(&mut self, source: &Source, settings: &Settings) -> Result<Program> {
         if matches!(source.origin, Origin::Library(_)) {
             return self.compile_once(source, settings);
@@ -197,13 +201,13 @@ impl<'w> Compiler<'w> {
         }
     }
 
-    /// The programs that were compiled, libraries apart, with their settings.
+    /// Returns the programs that were compiled, except libraries, with their settings.
     pub fn given(&self) -> &[(Source, Settings)] {
         &self.given
     }
 
-    /// All programs anew, libraries apart, where the types of variables that nobody declared have become others since they
-    /// were compiled. An error is that of the program of this number.
+    /// Compiles all programs again, except libraries, if types of undeclared variables have changed
+    /// since. An error comes with the index of its program.
     pub fn settle(&mut self) -> Result<Option<Vec<Program>>, (usize, Box<Diagnostic>)> {
         let mut settled = None;
         while std::mem::take(&mut self.is_stale) {
@@ -246,7 +250,7 @@ impl<'w> Compiler<'w> {
     }
 }
 
-/// A program without clauses and declarations: the complaint is about its end.
+/// Returns the error for a program without clauses and declarations, located at its end.
 fn empty(source: &Source) -> Box<Diagnostic> {
     let message = "empty D program translation unit";
     Diagnostic::new("D_EMPTY", end(source), message)

@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Programs in files, with what the compiler makes of them: `tests/ok/NAME.d` gives the listing `NAME.out`,
-//! `tests/err/TAG.NAME.d` is refused with that tag and the message `TAG.NAME.out`. `UPDATE_EXPECT=1` writes them anew.
+//! Tests on a corpus of programs with their expected results: `tests/ok/NAME.d` must yield the
+//! listing `NAME.out`, and `tests/err/TAG.NAME.d` must be rejected with that tag and the message
+//! `TAG.NAME.out`. `UPDATE_EXPECT=1` rewrites the expected results.
 
 use crate::compile::{Compiler, Settings};
 use crate::disassemble;
@@ -14,7 +15,7 @@ use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// The programs of a folder of `tests/`.
+/// Returns the programs in a folder of `tests/`.
 fn programs(folder: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests")
@@ -96,7 +97,7 @@ fn bad_programs_are_refused_in_dtraces_words() {
     assert_eq!(others, Vec::<String>::new());
 }
 
-/// `tests/tags`: each tag, and why no program shows it, if none does.
+/// `tests/tags`: each tag, and for tags without a program the reason why there is none.
 fn tags() -> BTreeMap<&'static str, &'static str> {
     let lines = include_str!("../tests/tags").lines();
     let lines = lines.filter(|line| !line.starts_with('#') && !line.is_empty());
@@ -123,7 +124,8 @@ fn every_tag_has_a_program() {
     }
 }
 
-/// A tag that the compiler can raise does not stay without a program because nobody thought of it.
+/// Every tag that the compiler can raise must be listed, so that none is without a program by
+/// oversight.
 #[test]
 fn every_tag_of_the_source_is_known() {
     let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src")];
@@ -155,7 +157,7 @@ fn every_tag_of_the_source_is_known() {
     }
 }
 
-/// No file holds so many variables.
+/// Generated, because no file should contain so many variables.
 #[test]
 fn variables_end_with_their_numbers() {
     use std::fmt::Write;
@@ -173,7 +175,7 @@ fn variables_end_with_their_numbers() {
     );
 }
 
-/// Compiles a program as people do, after the system's libraries; it must be a good one.
+/// Compiles a program after the system's libraries, as in normal use. It must be valid.
 pub fn compiles(source: &Source, settings: &Settings) {
     let world = Little::default();
     let mut compiler = Compiler::new(&world);
@@ -194,14 +196,14 @@ pub fn compiles(source: &Source, settings: &Settings) {
     }
 }
 
-/// The demonstrations compile as people run them.
+/// The demonstrations compile with the arguments that users give.
 #[test]
 fn demonstrations_compile() {
     let demonstrations = programs("../demo");
     assert!(demonstrations.len() >= 30);
     for path in demonstrations {
         let text = std::fs::read_to_string(&path).expect("a program");
-        // Those that do with fewer arguments take numbers, the others a function's name.
+        // Programs with default arguments take numbers, the others the name of a function.
         let argument = match text.contains("defaultargs") {
             true => "7",
             false => "vfs_read",
@@ -213,7 +215,7 @@ fn demonstrations_compile() {
                 .to_vec(),
             macros: macros.into(),
             argref: true,
-            // There is no process here whose probes could be named.
+            // There is no process here in which the probes could exist.
             allow_zero_matches: text.contains("$target:"),
             ..Settings::default()
         };
@@ -221,7 +223,7 @@ fn demonstrations_compile() {
     }
 }
 
-/// A field that a kernel has not disables the members that read it, and them alone.
+/// A field that a kernel lacks disables only those members of a translator that read it.
 #[test]
 fn a_member_whose_field_is_gone_is_an_error_where_it_is_read() {
     let world = Little::default();
@@ -251,7 +253,7 @@ fn a_member_whose_field_is_gone_is_an_error_where_it_is_read() {
     );
 }
 
-/// Under `-xlinkmode=dynamic` nobody would ever fill in the address of a symbol.
+/// Under `-xlinkmode=dynamic` nothing fills in the address of a symbol later.
 #[test]
 fn symbols_that_are_left_open_are_refused() {
     let world = Little::default();
@@ -275,14 +277,14 @@ fn symbols_that_are_left_open_are_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// Whatever the text is, there is a program or a message with a place in the text.
+    /// Any text yields a program or a message with a location in the text.
     #[test]
     fn nonsense_is_refused_and_nothing_worse(pieces in prop::collection::vec(prop::sample::select(PIECES), 0..40)) {
         survives(&pieces.join(" "));
         survives(&pieces.concat());
     }
 
-    /// Nor is anything worse for programs that were right before something was cut out, doubled or put in.
+    /// The same holds for valid programs in which something was removed, duplicated or inserted.
     #[test]
     fn damage_is_refused_and_nothing_worse(
         which in any::<prop::sample::Index>(),
@@ -315,7 +317,7 @@ proptest! {
     }
 }
 
-/// All programs of `tests/`.
+/// Returns all programs of `tests/`.
 fn texts() -> &'static [String] {
     static TEXTS: std::sync::OnceLock<Vec<String>> = std::sync::OnceLock::new();
     TEXTS.get_or_init(|| {

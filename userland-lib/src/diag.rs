@@ -1,40 +1,42 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What is wrong with a program.
+//! Compile errors.
 //!
-//! A [`Diagnostic`] is a value: a tag that scripts may rely on (shown under `-xerrtags`), a message in DTrace's
-//! words, the place, and notes. Its first line when rendered is exactly DTrace's; the source line with a caret and
-//! the notes come after it, so that whoever greps the first line is not disturbed.
+//! A [`Diagnostic`] is a value: a tag that scripts may rely on (shown under `-xerrtags`), a message
+//! in DTrace's wording, the location, and notes. Its first line when rendered is exactly DTrace's.
+//! The source line with a caret and the notes follow it, so that scripts that match the first line
+//! still work.
 
 use crate::source::{Origin, Source, Span};
 use std::fmt;
 
-/// One error in a program.
+/// An error in a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     /// `D_SYNTAX`, `D_PDESC_ZERO`, …
     pub tag: &'static str,
-    /// What is wrong.
+    /// The message.
     pub message: String,
-    /// Where.
+    /// The location.
     pub span: Span,
-    /// The byte whose line the headline tells, where DTrace counts on to a later one than the place's own: its
-    /// parser has read ahead when it finds the mistake.
+    /// The byte whose line the headline shows, if DTrace reports a later line than that of the
+    /// location, because its parser has read ahead when it finds the error.
     pub counted: Option<u32>,
-    /// Of the code generator, for which DTrace names neither tag nor place: the headline is the message alone.
+    /// Whether it is an error of the code generator, for which DTrace shows neither tag nor
+    /// location: the headline is the message alone.
     pub is_generators: bool,
-    /// The part of a clause, named where there are no lines.
+    /// The part of a clause, shown where there are no line numbers.
     pub region: Option<&'static str>,
     /// Further help: suggestions, earlier declarations.
     pub notes: Vec<String>,
 }
 
-/// Result of a step of the compiler.
+/// The result of a compiler pass.
 pub type Result<T, E = Box<Diagnostic>> = std::result::Result<T, E>;
 
 impl Diagnostic {
-    /// An error at `span`.
+    /// Creates an error at `span`.
     pub fn new(tag: &'static str, span: Span, message: impl Into<String>) -> Box<Self> {
         Box::new(Self {
             tag,
@@ -47,39 +49,39 @@ impl Diagnostic {
         })
     }
 
-    /// The error that code cannot be made of what stands at `span`.
+    /// Creates the error that no code can be generated for `span`.
     pub fn generators(span: Span, message: impl Into<String>) -> Box<Self> {
         let mut error = Self::new("D_UNKNOWN", span, message);
         error.is_generators = true;
         error
     }
 
-    /// The same with the line of byte `offset` in the headline.
+    /// Sets the byte `offset` whose line the headline shows.
     pub fn counted_at(mut self: Box<Self>, offset: u32) -> Box<Self> {
         self.counted = Some(offset);
         self
     }
 
-    /// The same with a note.
+    /// Adds a note.
     pub fn note(mut self: Box<Self>, note: impl Into<String>) -> Box<Self> {
         self.notes.push(note.into());
         self
     }
 
-    /// The same with these notes.
+    /// Adds several notes.
     pub fn notes(mut self: Box<Self>, notes: impl IntoIterator<Item = String>) -> Box<Self> {
         self.notes.extend(notes);
         self
     }
 
-    /// The same in a part of a clause, unless it was found to be in one already.
+    /// Sets the part of a clause, unless it is already set.
     pub fn within(mut self: Box<Self>, region: &'static str) -> Box<Self> {
         self.region.get_or_insert(region);
         self
     }
 
-    /// DTrace's own line: `[TAG] line N: message`, the tag only where `tags` asks for it. On the command line there are
-    /// no lines; there it is `in predicate: message`.
+    /// Returns DTrace's own line: `[TAG] line N: message`, with the tag only if `tags`. Programs on
+    /// the command line have no line numbers; for them it is `in predicate: message`.
     pub fn headline(&self, source: &Source, tags: bool) -> String {
         if self.is_generators {
             return self.message.clone();
@@ -99,8 +101,8 @@ impl Diagnostic {
         }
     }
 
-    /// The source line with a mark under the place, unless nothing is there, and the notes: what follows the headline.
-    /// Each line ends with a newline.
+    /// Returns what follows the headline: the source line with a caret under the location, unless
+    /// the line is empty, and the notes. Each line ends with a newline.
     pub fn snippet(&self, source: &Source) -> String {
         let position = source.position(self.span.start);
         let line = source.line(self.span.start);
@@ -139,9 +141,9 @@ impl fmt::Display for Diagnostic {
 
 impl std::error::Error for Diagnostic {}
 
-/// The candidate nearest to `name`, if it is near enough to be what a hurried typist meant.
+/// Returns the candidate nearest to `name`, if the difference is small enough for a typing error.
 pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    // Of two letters every other pair is near.
+    // With two letters every other pair would be near.
     let limit = match name.len() {
         0..=2 => return None,
         length => 1 + length / 4,
@@ -154,7 +156,8 @@ pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
         .map(|(_, candidate)| candidate)
 }
 
-/// Insertions, deletions, replacements and swaps of neighbours between `a` and `b`.
+/// Returns the number of insertions, deletions, replacements and swaps of neighbours between `a`
+/// and `b`.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     let mut rows = vec![vec![0usize; b.len() + 1]; a.len() + 1];

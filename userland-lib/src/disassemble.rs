@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! A program as `dtrace -S` shows it: clause by clause, the predicate's and the actions' DIF.
+//! Disassembles a program as `dtrace -S` shows it: for each clause, the DIF of its predicate and
+//! its actions.
 
 use crate::program::{Difo, Program};
 use dtrace_uapi::disasm::Listing;
@@ -29,7 +30,7 @@ pub fn program(program: &Program, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// The code of one object with its tables, as text.
+/// Returns the code of one object with its tables, as text.
 pub fn listing(difo: &Difo) -> String {
     let text: Vec<u32> = difo.text.iter().map(|instr| instr.0).collect();
     let listing = Listing {

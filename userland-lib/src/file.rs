@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! A file that is replaced as a whole: a reader finds the old one, the new one, or none. Whoever has the old one by another name keeps it.
+//! Replaces a file as a whole: a reader finds the old one, the new one, or none. Other hard links
+//! to the old file keep its contents.
 
 use std::collections::hash_map::RandomState;
 use std::fs::{self, File, OpenOptions, Permissions};
@@ -10,10 +11,11 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
-/// Puts data in a file's place, which has these permissions then.
+/// Replaces a file's contents and sets its permissions.
 pub fn replace(path: &Path, data: &[u8], mode: u32) -> io::Result<()> {
     let dir = folder(path);
-    // The name is nobody's yet: others may write into the folder, and leave a link there.
+    // The temporary name must be unpredictable, because others may be able to write to the folder
+    // and could leave a link there.
     let mut name = path.as_os_str().to_owned();
     name.push(format!(
         ".{:016x}",
@@ -29,13 +31,13 @@ pub fn replace(path: &Path, data: &[u8], mode: u32) -> io::Result<()> {
         .and_then(|()| fs::rename(new, path))
         .and_then(|()| File::open(dir)?.sync_all());
     if placed.is_err() {
-        // What is left of it would only be in the way; that the file is not in place is what matters.
+        // The incomplete new file is useless. The error that matters is that of replacing.
         let _ = fs::remove_file(new);
     }
     placed
 }
 
-/// The folder that a file is in.
+/// Returns the folder that contains a file.
 pub fn folder(path: &Path) -> &Path {
     match path.parent() {
         Some(dir) if !dir.as_os_str().is_empty() => dir,
@@ -59,7 +61,7 @@ mod tests {
         assert_eq!((read(&path), read(&other)), (b"new".into(), b"old".into()));
         let mode = fs::metadata(&path).expect("a file").permissions().mode();
         assert_eq!(mode & 0o777, 0o640);
-        // Nor is anything written where somebody has guessed that it is going to be.
+        // Nothing is written through links with guessable names.
         for guess in ["new".to_owned(), std::process::id().to_string()] {
             let link = dir.join(format!("file.{guess}"));
             std::os::unix::fs::symlink(&other, &link).expect("a link");

@@ -1,10 +1,11 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! A little kernel for tests: the types of [`fixture::kernel`], a few symbols, probes of any name, and one process.
+//! A small kernel for tests: the types of [`fixture::kernel`], a few symbols, probes of any name,
+//! and one process.
 //!
-//! It is always the same, so what the compiler makes of a program in it can be kept beside the program. And the pieces
-//! of text that programs are made of, for what makes programs at random.
+//! It never changes, so that expected results of compilation can be kept beside the programs. It
+//! also has the pieces of text from which random programs are generated.
 
 use crate::pid::{Binding, Code, CodeMapping, Function, Instructions, Object, Text, MADE};
 use crate::types::btf::{fixture, Btf};
@@ -15,19 +16,20 @@ use dtrace_uapi::types::ProbeId;
 use std::io;
 use std::sync::Arc;
 
-/// Every probe but those of `nosuch` or named `entyr`, and those in its process. Those of the provider `strange` have
-/// arguments that nobody can read.
+/// A kernel with every probe except those of the provider `nosuch`, those named `entyr`, and those
+/// in its process. Probes of the provider `strange` have arguments that cannot be read.
 pub struct Little(Arc<Btf>);
 
-/// Number of `strange:::type`, whose argument has a type that there is not.
+/// Number of `strange:::type`, whose argument has a type that does not exist.
 const TYPE: ProbeId = 2;
 /// Number of `strange:::translated`, whose argument has no translator.
 const TRANSLATED: ProbeId = 3;
-/// The provider of probes in its process, and the process.
+/// The provider of probes in the process, and the process ID.
 const PROCESS: (&str, u32) = ("pid7", 7);
 
-/// Copies a program that is to be executed. A process of its own writes it: what other tests start meanwhile would inherit an open file
-/// of this one, and the kernel executes nothing that somebody may write to.
+/// Copies a program that is to be executed. A separate process does the copying, because processes
+/// that other tests start meanwhile would inherit a file that is open here, and the kernel does not
+/// execute a file that is open for writing.
 #[cfg(test)]
 pub(crate) fn copy_program(from: &std::path::Path, to: &std::path::Path) {
     let copied = std::process::Command::new("cp").args([from, to]).status();
@@ -106,8 +108,9 @@ impl SymbolSource for Little {
     }
 }
 
-/// A program with `main()` and with `go()`, of which `_go` is the weak name, and a library with `_exit()`, of some instructions
-/// each; a library that cannot be read; and a page of code that it has made.
+/// The process has a program with `main()` and with `go()`, which has the weak alias `_go`, and a
+/// library with `_exit()`, of a few instructions each; a library that cannot be read; and a page of
+/// code that it generated.
 impl ProcessSource for Little {
     fn objects(&self, pid: u32) -> io::Result<Vec<Object>> {
         if pid != PROCESS.1 {
@@ -175,7 +178,7 @@ impl ProcessSource for Little {
     }
 }
 
-/// Pieces that programs are made of, and pieces that they are not.
+/// Pieces of programs, and some that are not valid anywhere.
 pub const PIECES: &[&str] = &[
     "BEGIN",
     "syscall::read:entry",

@@ -1,12 +1,13 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! FNV-1a: a hash of texts that are ours, or that nobody gains by having two of with the same one.
+//! FNV-1a: a hash for texts that are our own, or for which nobody gains anything from a collision.
 
-/// What a hash begins with.
+/// The initial hash.
 pub const FNV: u64 = 0xcbf2_9ce4_8422_2325;
 
-/// Goes on with a hash. It is made when the library is built, too, where iterators are not to be had.
+/// Continues a hash with `text`. The function is also evaluated at compile time, where iterators
+/// are not available.
 pub const fn fnv(text: &[u8], mut hash: u64) -> u64 {
     let mut rest = text;
     while let [byte, more @ ..] = rest {

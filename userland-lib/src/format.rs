@@ -1,30 +1,31 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The one parser of D's printf formats.
+//! The parser of D's printf formats.
 //!
-//! The compiler checks a format's conversions against the types of the arguments, and the consumer prints
-//! records with it; both read the same parsed form, so a format that compiled cannot surprise the consumer.
-//! A format is a sequence of [`Item`]s: literal text (escapes were already resolved by the lexer) and
-//! conversions. D adds to C's conversions `%a` (kernel address), `%A` (user address), `%k` (stack), `%S`
-//! (escaped string), `%P` (port), `%T` and `%Y` (times), the width `?` (a pointer's digits) and the flag `@`
-//! (the value of an aggregation).
+//! The compiler checks a format's conversions against the types of the arguments, and the consumer
+//! prints records with it. Both use the same parsed form, so the consumer can print with every
+//! format that was compiled. A format is a sequence of [`Item`]s: literal text (the lexer has
+//! already resolved escapes) and conversions. In addition to C, D has the conversions `%a` (kernel
+//! address), `%A` (user address), `%k` (stack), `%S` (escaped string), `%P` (port), `%T` and `%Y`
+//! (times), the width `?` (the number of digits of a pointer) and the flag `@` (the value of an
+//! aggregation).
 //!
 //! Invariant: every `Conversion::kind` is a member of [`KINDS`].
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The conversion letters that D knows.
+/// The conversion letters of D.
 pub const KINDS: &str = "aAcCdeEfFgGIikoOpPsSTuxXY";
 
-/// The width that `?` stands for: the hexadecimal digits of a pointer.
+/// The width that `?` stands for: the number of hexadecimal digits of a pointer.
 pub const POINTER_DIGITS: usize = 16;
 
-/// The largest width or precision: memory stays bounded.
+/// The maximum width or precision, which limits the memory for the output.
 pub const MAX_COUNT: usize = 1 << 24;
 
-/// A parsed format. It is kept as its text, so that what is read back has been parsed again.
+/// A parsed format. It is serialized as its text, so that reading it back parses it again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Written", into = "Written")]
 pub struct Format {
@@ -32,12 +33,12 @@ pub struct Format {
     pub items: Vec<Item>,
 }
 
-/// A piece of a format.
+/// A part of a format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Item {
-    /// Bytes that are printed as they stand.
+    /// Bytes that are printed unchanged.
     Literal(Vec<u8>),
-    /// A place where an argument is printed.
+    /// A conversion, where an argument is printed.
     Conv(Conversion),
 }
 
@@ -46,14 +47,14 @@ pub enum Item {
 pub enum Count {
     /// A number in the format.
     Fixed(usize),
-    /// `*`: an argument of its own.
+    /// `*`: a separate argument.
     Star,
 }
 
 /// The size prefix of a conversion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Size {
-    /// No prefix: the argument's own size decides.
+    /// No prefix: the argument's own size applies.
     #[default]
     Natural,
     /// `hh`
@@ -77,7 +78,7 @@ pub struct Flags {
     pub left: bool,
     /// `+`: always a sign
     pub plus: bool,
-    /// a space in the place of a plus sign
+    /// ` `: a space in place of a plus sign
     pub space: bool,
     /// `#`: the alternate form
     pub alt: bool,
@@ -92,22 +93,23 @@ pub struct Flags {
 pub struct Conversion {
     /// Its flags.
     pub flags: Flags,
-    /// The least number of characters.
+    /// The minimum number of characters.
     pub width: Option<Count>,
-    /// Digits or characters at most.
+    /// The maximum number of digits or characters.
     pub precision: Option<Count>,
     /// The size prefix.
     pub size: Size,
-    /// `@`: prints the value of an aggregation, not a key.
+    /// `@`: prints the value of an aggregation instead of a key.
     pub agg: bool,
     /// The conversion letter, one of [`KINDS`].
     pub kind: char,
-    /// Whether it is its letter alone, but for `@`.
+    /// Whether it consists only of its letter, apart from `@`.
     pub bare: bool,
 }
 
 impl Conversion {
-    /// The arguments that this conversion takes: itself and one for each `*`.
+    /// Returns the number of arguments that this conversion takes: one for the value and one for
+    /// each `*`.
     pub fn args(&self) -> usize {
         let star = |c: Option<Count>| usize::from(c == Some(Count::Star));
         1 + star(self.width) + star(self.precision)
@@ -128,7 +130,7 @@ impl Conversion {
         matches!(self.kind, 'e' | 'E' | 'f' | 'F' | 'g' | 'G')
     }
 
-    /// The name that error messages use: size prefix and letter.
+    /// Returns the name for error messages: size prefix and letter.
     pub fn name(&self) -> String {
         let prefix = match self.size {
             Size::Natural => "",
@@ -143,7 +145,7 @@ impl Conversion {
     }
 }
 
-/// As it is written in D.
+/// Formats the conversion in D's syntax.
 impl fmt::Display for Conversion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Flags {
@@ -171,7 +173,7 @@ impl fmt::Display for Conversion {
     }
 }
 
-/// A format as it is written in D: text, or bytes that are none.
+/// A format in D's syntax: text, or bytes if it is not valid UTF-8.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum Written {
@@ -207,10 +209,10 @@ impl TryFrom<Written> for Format {
     }
 }
 
-/// Why a format is refused; conversions are counted from 1.
+/// Why a format is rejected; conversions are counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FormatError {
-    /// The conversion.
+    /// The number of the conversion.
     pub index: usize,
     /// What is wrong with it.
     pub kind: FormatErrorKind,
@@ -219,9 +221,9 @@ pub struct FormatError {
 /// What is wrong with a conversion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FormatErrorKind {
-    /// The format ends inside it.
+    /// The format ends within it.
     Truncated,
-    /// D does not know it.
+    /// D has no conversion with this letter.
     Undefined(char),
     /// `%%` with flags, width or size.
     Percent,
@@ -283,7 +285,7 @@ impl Format {
         Ok(Self { items })
     }
 
-    /// The conversions, in order.
+    /// Returns the conversions, in order.
     pub fn conversions(&self) -> impl Iterator<Item = &Conversion> {
         self.items.iter().filter_map(|item| match item {
             Item::Conv(conversion) => Some(conversion),
@@ -292,7 +294,7 @@ impl Format {
     }
 }
 
-/// What is left of the text, and how many conversions were seen.
+/// The rest of the text, and the number of conversions seen.
 struct Scanner<'a> {
     rest: &'a [u8],
     index: usize,
@@ -324,13 +326,13 @@ impl Scanner<'_> {
         }
     }
 
-    /// Whether digits, if any, and a `$` follow.
+    /// Whether a `$` follows, with or without digits before it.
     fn digits_and_dollar(&self) -> bool {
         let mut rest = self.rest.iter().skip_while(|byte| byte.is_ascii_digit());
         rest.next() == Some(&b'$')
     }
 
-    /// Reads a conversion after its `%`.
+    /// Parses a conversion after its `%`.
     fn conversion(&mut self) -> Result<Conversion, FormatError> {
         self.index += 1;
         let mut agg = false;
@@ -350,7 +352,7 @@ impl Scanner<'_> {
             Some(b'.') => return Err(self.error(FormatErrorKind::Dots)),
             Some(b'$') => return Err(self.error(FormatErrorKind::Positional)),
             Some(b'%') => return Err(self.error(FormatErrorKind::Percent)),
-            // After a `*`: the number of the argument that it means.
+            // After a `*`: the number of the argument to which it refers.
             Some(b'0'..=b'9') if self.digits_and_dollar() => {
                 return Err(self.error(FormatErrorKind::Positional))
             }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! libdtrace: compiles D and consumes what `dtrace.ko` records. See ARCHITECTURE.md.
+//! libdtrace: compiles D and consumes the records of `dtrace.ko`. See ARCHITECTURE.md.
 
 pub mod anon;
 mod arch;

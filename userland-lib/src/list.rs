@@ -1,9 +1,11 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Probes as `dtrace -l` lists them, and what `-v` adds of their providers and arguments.
+//! Lists probes as `dtrace -l` does, and with `-v` also the attributes of their providers and their
+//! arguments.
 //!
-//! A kernel has some hundred thousand probes: a line is made straight from the device's description.
+//! A kernel has some hundred thousand probes, so each line is generated directly from the device's
+//! description.
 
 use crate::handle::{text, KernelWorld};
 use crate::stability::{class_name, minimum, stability_name, Report};
@@ -12,12 +14,12 @@ use dtrace_uapi::ioctl::ProbeDesc;
 use dtrace_uapi::types::Attribute;
 use std::io::{self, Write};
 
-/// The line above the probes.
+/// Writes the header line.
 pub fn header(out: &mut impl Write) -> io::Result<()> {
     columns(out, "ID", "PROVIDER", "MODULE", "FUNCTION", "NAME")
 }
 
-/// A probe's line.
+/// Writes the line of a probe.
 pub fn row(out: &mut impl Write, probe: &ProbeDesc) -> io::Result<()> {
     columns(
         out,
@@ -40,7 +42,8 @@ fn columns(
     writeln!(out, "{id:>5} {provider:>10} {module:>17} {func:>33} {name}")
 }
 
-/// What `-v` adds: the stability of the provider's names and arguments, and the arguments' types.
+/// Writes the details that `-v` adds: the stability of the provider's names and arguments, and the
+/// arguments' types.
 pub fn details(out: &mut impl Write, world: &KernelWorld<'_>, probe: &ProbeDesc) -> io::Result<()> {
     if let Some(attr) = world.attributes(&text(&probe.provider)) {
         attributes(
@@ -63,7 +66,8 @@ pub fn details(out: &mut impl Write, world: &KernelWorld<'_>, probe: &ProbeDesc)
     writeln!(out)
 }
 
-/// What `-v` tells of a program: the least attributes of what it names. `what` is its kind, `name` its text or file.
+/// Writes the stability report of a program for `-v`: the minimum attributes of the names it uses.
+/// `what` is the kind of the program, `name` its text or file.
 pub fn report(out: &mut impl Write, what: &str, name: &str, report: &Report) -> io::Result<()> {
     writeln!(out, "\nStability attributes for {what} {name}:")?;
     attributes(

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The manual's pages, for tests that compare them with what the library knows.
+//! The manual pages, for tests that compare them with the library.
 //!
-//! A name stands in the first column of a table, as code: `` `strlen(string)` `` tells of `strlen`.
+//! A name is in the first column of a table, as code: `` `strlen(string)` `` documents `strlen`.
 
 use crate::compile::Settings;
 use crate::corpus;
@@ -15,7 +15,7 @@ pub const COMMAND: &str = include_str!("../../docs/man/dtrace.8.md");
 /// The language's page.
 pub const LANGUAGE: &str = include_str!("../../docs/man/dtrace.5.md");
 
-/// The names that the table of a section tells of.
+/// Returns the names that the table of a section documents.
 pub fn names(page: &str, section: &str) -> BTreeSet<String> {
     let heading = format!("\n## {section}\n");
     let (_, rest) = page.split_once(&heading).expect("the section");

@@ -1,21 +1,23 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Names that programs and files give, as they are printed and as probes are called by them.
+//! Names that programs and files define, in the form in which they are printed and used in probe
+//! names.
 //!
-//! Whoever makes a program names its functions and files, and may not be who reads the names on a terminal. So what does something to a
-//! terminal is replaced where a name is read. It becomes `?`, which in a description stands for any character: a name can be given back as
-//! it was printed.
+//! The author of a program chooses the names of its functions and files, and another user may read
+//! them on a terminal. Therefore characters that could affect a terminal are replaced where a name
+//! is read. The replacement is `?`, which matches any character in a description: a name can be
+//! used there as it was printed.
 
 use dtrace_uapi::names::{misleads, separates};
 use std::borrow::Cow;
 
-/// A text that does nothing to a terminal.
+/// Returns the text without characters that could affect a terminal.
 pub fn printable(text: &str) -> Cow<'_, str> {
     without(text, misleads)
 }
 
-/// As much of a text as takes no more bytes than `most`.
+/// Returns the longest prefix of a text that has at most `most` bytes and splits no character.
 pub fn shortened(text: &str, most: usize) -> &str {
     let mut end = most.min(text.len());
     while !text.is_char_boundary(end) {
@@ -24,7 +26,7 @@ pub fn shortened(text: &str, most: usize) -> &str {
     &text[..end]
 }
 
-/// What a file's probes have for a module, by the file's name.
+/// Returns the module name of a file's probes, given the file's name.
 pub fn module(name: &str) -> Cow<'_, str> {
     without(name, |c| misleads(c) || separates(c))
 }

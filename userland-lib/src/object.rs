@@ -1,12 +1,16 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! An object for an application to be linked with (`dtrace -G`): what its providers are, in notes that are not loaded, and DOF.
+//! The object file with which an application is linked (`dtrace -G`): descriptions of its
+//! providers, in notes that are not loaded, and DOF.
 //!
-//! DOF is one allocated section, so that it is mapped with the application and needs no file of its own. Its name, `.SUNW_dof`, is that of every
-//! DTrace, and so is that of the symbol `___SUNW_dof`, by which the application may register it. The symbol is hidden, and one of many if several
-//! objects are linked. The section is kept though nobody names it. The linker puts the addresses of functions into it.
-//! (Its type is not illumos' `SHT_SUNW_dof`: that number is that of a section for stack frames here.)
+//! The DOF is in one allocated section, so that it is mapped with the application and needs no
+//! separate file. The section's name, `.SUNW_dof`, is the same in every DTrace, and so is that of
+//! the symbol `___SUNW_dof`, by which the application may register the DOF. The symbol is hidden,
+//! and weak because several objects that are linked each define it. The section is marked to be
+//! retained although nothing refers to it. The linker fills in the addresses of functions. (The
+//! section's type is not illumos' `SHT_SUNW_dof`, because on Linux that number means a section
+//! about stack frames.)
 
 use crate::arch::HOST;
 use crate::dof::Linkable;
@@ -21,14 +25,15 @@ use object::{
     SymbolKind, SymbolScope,
 };
 
-/// Name of the section that holds DOF.
+/// Name of the section that contains the DOF.
 pub const SECTION: &str = ".SUNW_dof";
-/// Name of the symbol that stands for it.
+/// Name of the symbol at its start.
 pub const SYMBOL: &str = "___SUNW_dof";
-/// A DOF image is aligned as its largest numbers are.
+/// Alignment of a DOF image: that of its largest numbers.
 const ALIGN: u64 = 8;
 
-/// An ELF object of this machine that holds these notes and this DOF; the error says what they are too large for.
+/// Returns an ELF object for this machine with these notes and this DOF. The error says which limit
+/// they exceed.
 pub fn write(notes: &[u8], dof: Option<&Linkable>) -> Result<Vec<u8>, object::write::Error> {
     let endianness = if cfg!(target_endian = "big") {
         Endianness::Big
@@ -41,7 +46,7 @@ pub fn write(notes: &[u8], dof: Option<&Linkable>) -> Result<Vec<u8>, object::wr
         abi_version: 0,
         e_flags: Default::default(),
     };
-    // No code of it wants to be executed on the stack.
+    // None of its code needs an executable stack.
     section(&mut object, ".note.GNU-stack", SHT_PROGBITS, Flags(0));
     if !notes.is_empty() {
         let section = section(&mut object, usdt::PROVIDERS, SHT_NOTE, Flags(0));
@@ -67,7 +72,7 @@ fn section(
 fn add<'d>(object: &mut Object<'d>, dof: &'d Linkable) -> Result<(), object::write::Error> {
     let mut flags = SHF_ALLOC | SHF_GNU_RETAIN;
     if !dof.addresses.is_empty() {
-        // The dynamic linker does the rest where the program has no place of its own.
+        // If the program is position-independent, the dynamic linker relocates the addresses.
         flags |= SHF_WRITE;
     }
     let section = section(object, SECTION, SHT_PROGBITS, flags);
@@ -77,7 +82,7 @@ fn add<'d>(object: &mut Object<'d>, dof: &'d Linkable) -> Result<(), object::wri
         value: 0,
         size: dof.bytes.len() as u64,
         kind: SymbolKind::Data,
-        // Of the whole that is linked, and no further: hidden.
+        // Visible in everything that is linked into one file, but not outside of it: hidden.
         scope: SymbolScope::Linkage,
         weak: true,
         section: SymbolSection::Section(section),

@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Files of those who are traced. Whoever's process it is may have made one for us to choke on, may change it while it is read, and may put another one
-//! in its place: so a file is opened once, and what is known of it is known by its descriptor.
+//! Files of traced processes. Their owners are not trusted: a file may be crafted to overload the
+//! reader, may change while it is read, and may be replaced. Therefore a file is opened only once,
+//! and everything known of it is obtained through its descriptor.
 
 use crate::symbols::{path_of, place};
 use nix::sys::memfd::{memfd_create, MFdFlags};
@@ -12,23 +13,26 @@ use std::io::{self, Read as _, Seek as _};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
-/// So much a file may have without being looked at for holes, bytes: one in memory costs its owner nothing where it has none.
+/// Files up to this size, in bytes, are not checked for holes. The check is needed because holes
+/// cost the file's owner nothing, but take memory here.
 const SMALL: u64 = 1 << 28;
-/// A larger one is on the disk with so great a part of its bytes. It may be packed there.
+/// A larger file must occupy at least this fraction (1 / `PACKED`) of its size on disk. It may be
+/// compressed there.
 const PACKED: u64 = 8;
-/// The bit of a file's mode by which everybody may write to it.
+/// The mode bit that allows everybody to write to a file.
 const WRITABLE: u32 = 0o002;
-/// Bytes of a block, as they are counted.
+/// Unit of a file's block count, in bytes.
 const BLOCK: u64 = 512;
 
-/// Opens a file to read it. Waits for nobody: what it is is looked at before, and who holds a lease on it (`WouldBlock`) is not asked for it.
+/// Opens a file for reading. Never blocks: the file's type is checked first, and if another process
+/// holds a lease on it, the error is `WouldBlock`.
 pub fn open(path: &Path) -> io::Result<File> {
     reopen(&place(path)?)
 }
 
-/// The same of what is at a place.
+/// Like [`open`], for a file that was located with `O_PATH`.
 pub fn reopen(place: &File) -> io::Result<File> {
-    // To open a device or a pipe would do something to it.
+    // Opening a device or a pipe could have side effects.
     if !place.metadata()?.is_file() {
         return Err(no_file());
     }
@@ -42,13 +46,13 @@ fn no_file() -> io::Error {
     io::Error::other("it is no file")
 }
 
-/// Whether a file is root's or one of these users', and not for everybody to write.
+/// Whether a file belongs to root or to one of these users and is not writable by everybody.
 pub fn belongs(about: &Metadata, owners: &[u32]) -> bool {
     let is_theirs = about.uid() == 0 || owners.contains(&about.uid());
     is_theirs && about.mode() & WRITABLE == 0
 }
 
-/// Whether a file is one whose bytes may be taken into memory, `most` at most; how many they are.
+/// Checks that a file's contents may be read into memory, `most` bytes at most. Returns its size.
 pub fn check(file: &File, most: u64) -> io::Result<u64> {
     let about = file.metadata()?;
     if !about.is_file() {
@@ -63,17 +67,17 @@ pub fn check(file: &File, most: u64) -> io::Result<u64> {
     Ok(about.len())
 }
 
-/// Reads all of a file, if it may be.
+/// Reads a whole file, subject to [`check`].
 pub fn read(mut file: &File, most: u64) -> io::Result<Vec<u8>> {
     let size = check(file, most)?;
     let mut bytes = Vec::new();
     file.rewind()?;
-    // It may have grown.
+    // The file may have grown since it was checked.
     file.take(size).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// A file of these bytes in memory, which nobody else has.
+/// Creates a private file with these bytes in memory.
 pub fn in_memory(name: &CStr, bytes: &[u8]) -> io::Result<File> {
     let file = File::from(memfd_create(name, MFdFlags::MFD_CLOEXEC)?);
     file.write_all_at(bytes, 0)?;
@@ -113,7 +117,7 @@ mod tests {
         let pipe = folder.0.join("pipe");
         nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::from_bits_truncate(0o600))
             .expect("a pipe");
-        // It would wait for a writer.
+        // Opening it for real would wait for a writer.
         assert_eq!(why(open(&pipe)), "it is no file");
         assert_eq!(why(open(&folder.0)), "it is no file");
     }
@@ -125,7 +129,7 @@ mod tests {
         fs::write(&path, b"text").expect("a file");
         let file = open(&path).expect("it opens");
         assert_eq!(read(&file, 4).expect("it is read"), b"text");
-        // From its beginning, whoever has read it before.
+        // Reads start at the beginning, regardless of earlier reads.
         assert_eq!(read(&file, 4).expect("it is read"), b"text");
         assert_eq!(why(read(&file, 3)), "the file is too large");
         let large = File::create(folder.0.join("large")).expect("a file");

@@ -1,25 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! A compiled program: the compiler's result and the consumer's map.
+//! A compiled program: for the kernel and for the consumer.
 //!
-//! One half of a [`Program`] goes to the kernel: clauses with predicates and actions, which [`crate::dof::emit`]
-//! writes as DOF. The other half stays: every record that an action makes carries in its `uarg` the number of
-//! the [`Statement`] that it belongs to, and the statement says how to show it.
+//! One half of a [`Program`] goes to the kernel: clauses with predicates and actions, which
+//! [`crate::dof::emit`] emits as DOF. The other half stays with the consumer: every record that an
+//! action creates carries in its `uarg` the number of the [`Statement`] that it belongs to, and the
+//! statement says how to show it.
 //!
-//! Shapes of records, in the order in which a statement makes them:
-//! - `trace`, `exit`, `stack`, `sym` and their kin, `raise`, `chill`, `speculate`, …: one record;
-//! - `printf`, `system`, `freopen`: one record for each argument, at least one (of size 0 where the format takes no
-//!   argument); the first carries the format;
-//! - `printa`, `clear`, `denormalize`, `setopt`, `ftruncate`: one record of size 0;
+//! Records by statement, in the order in which they are created:
+//! - `trace`, `exit`, `stack`, `sym` and similar, `raise`, `chill`, `speculate`, …: one record;
+//! - `printf`, `system`, `freopen`: one record for each argument, at least one (of size 0 if the
+//!   format takes no argument); the first carries the format;
+//! - `printa`, `clear`, `denormalize`, `ftruncate`: one record of size 0;
+//! - `setopt`: a `LIBACT` record with the option's name and, if given, one with its value;
 //! - `trunc`, `normalize`: one record, 8 bytes of count or factor, or size 0;
-//! - `print`: one `LIBACT` record with the value;
-//! - `tracemem` with a dynamic size: a `TRACEMEM_DYNSIZE` record with the 8-byte size, then the `TRACEMEM` record;
-//! - an aggregation: in the aggregation buffer, the keys and the aggregation's data; an increment given to a
-//!   quantization is a record of size 0 between them.
+//! - `print` of a value: one record with the value; of a pointer: a record with the address, then a
+//!   `TRACEMEM` record with the object's bytes;
+//! - `tracemem` with a dynamic size: a `TRACEMEM_DYNSIZE` record with the 8-byte size, then the
+//!   `TRACEMEM` record;
+//! - an aggregation: in the aggregation buffer, the keys and the aggregation's data; an increment
+//!   given to a quantization is a record of size 0 between them.
 //!
-//! Invariant: statement numbers are unique among all programs of one `Compiler`, and follow each
-//! other, so that programs can be enabled one by one on the same device.
+//! Invariant: statement numbers are unique among all programs of one `Compiler`, and consecutive,
+//! so that programs can be enabled one by one on the same device.
 
 use crate::diag::Diagnostic;
 use crate::pid::Described;
@@ -36,43 +40,46 @@ use dtrace_uapi::types::{DifType, DifVar};
 /// A compiled program.
 #[derive(Clone, Debug, Default)]
 pub struct Program {
-    /// What to enable.
+    /// The clauses to enable.
     pub clauses: Vec<Clause>,
-    /// What finds frames of interpreted code in user stacks: see [`interp`](crate::interp).
+    /// The walkers, which find frames of interpreted code in user stacks: see
+    /// [`interp`](crate::interp).
     pub walkers: Vec<Clause>,
-    /// What records mean: entry `uarg - first_uarg`. Use [`Program::statement`].
+    /// The meaning of records, at index `uarg - first_uarg`. Use [`Program::statement`].
     pub statements: Vec<Statement>,
-    /// For each statement its place in the source.
+    /// The location of each statement in the source.
     pub spans: Vec<Span>,
-    /// Number of the first statement; 1 or more, so that 0 can mean "nobody's".
+    /// Number of the first statement; 1 or more, because 0 means "no statement".
     pub first_uarg: u64,
-    /// The aggregations that the compiler has seen up to the end of this program.
+    /// The aggregations of all programs of the compiler up to and including this one.
     pub aggs: Vec<AggVar>,
-    /// The program's syntax tree as text, where it was asked for.
+    /// The program's syntax tree as text, if requested.
     pub tree: String,
-    /// How far the program may be relied on.
+    /// The stability of the program.
     pub attributes: Report,
     /// `#pragma D depends_on provider|module|library NAME`, in order.
     pub depends: Vec<(String, String)>,
-    /// What is allowed, but perhaps not what is meant.
+    /// Warnings: constructs that are valid but may not be intended.
     pub warnings: Vec<Diagnostic>,
-    /// The providers of an application that it defines.
+    /// The providers of an application that the program defines.
     pub providers: Vec<Provider>,
     /// Its descriptions of probes in processes.
     pub processes: Vec<Described>,
-    /// Its descriptions of probes that programs have of their own, which may begin later.
+    /// Its descriptions of probes that programs define themselves (USDT). The programs may start
+    /// later.
     pub own: Vec<ProbePattern>,
 }
 
 impl Program {
-    /// The statement that a record's `uarg` names.
+    /// Returns the statement of a record's `uarg`.
     pub fn statement(&self, uarg: u64) -> Option<&Statement> {
         statement::find(&self.statements, self.first_uarg, uarg)
     }
 }
 
 impl Program {
-    /// Whether it does what must be allowed first: stops or signals processes, writes to them, runs commands, …
+    /// Whether it contains destructive actions or subroutines, which must be permitted first: they
+    /// stop or signal processes, write to them, run commands, …
     pub fn is_destructive(&self) -> bool {
         let calls = |difo: &Difo| {
             let mut calls = difo.text.iter().filter(|i| i.op() == Some(Op::Call));
@@ -86,40 +93,40 @@ impl Program {
     }
 }
 
-/// So many bits of a clause's number tell the parts of one clause of the source from each other.
+/// Number of low bits of a clause's number that distinguish the parts of one clause of the source.
 pub const PART_BITS: u32 = 32;
 
-/// A probe description with what happens when a probe of it fires. A source clause with a list of descriptions
-/// becomes a clause for each.
+/// A probe description with its predicate and actions. A source clause with a list of descriptions
+/// becomes one clause for each of them.
 #[derive(Clone, Debug)]
 pub struct Clause {
-    /// Which probes.
+    /// The probes.
     pub probes: ProbePattern,
-    /// The condition.
+    /// The predicate.
     pub predicate: Option<Difo>,
-    /// The actions; none at all is the default action.
+    /// The actions. If there are none, the default action applies.
     pub actions: Vec<ActionDesc>,
-    /// Its number among all clauses of its compiler; what is enabled of it carries that. A clause of the source that a
-    /// condition splits becomes several parts, which the lowest [`PART_BITS`] count.
+    /// Its number among all clauses of its compiler, which its ECBs carry. A source clause that is
+    /// split at conditions becomes several parts, which the lowest [`PART_BITS`] bits count.
     pub number: u64,
-    /// Place of the description.
+    /// Location of the description.
     pub span: Span,
 }
 
-/// One action of a clause.
+/// An action of a clause.
 #[derive(Clone, Debug)]
 pub struct ActionDesc {
-    /// What to do.
+    /// The kind of action.
     pub kind: Action,
-    /// Computes the action's value.
+    /// The code that computes the action's value.
     pub difo: Option<Difo>,
-    /// Format of the first action of a printf-like statement.
+    /// Format, in the first action of a printf-like statement.
     pub format: Option<Vec<u8>>,
-    /// Of an aggregating action: how many of the actions before it are its tuple.
+    /// For an aggregating action: how many of the preceding actions form its tuple.
     pub ntuple: u32,
     /// The action's argument.
     pub arg: u64,
-    /// Number of the statement.
+    /// Number of its statement.
     pub uarg: u64,
 }
 
@@ -128,15 +135,15 @@ pub struct ActionDesc {
 pub struct Difo {
     /// Instructions.
     pub text: Vec<Instr>,
-    /// What `setx` loads.
+    /// The constants that `setx` loads.
     pub ints: Vec<u64>,
-    /// What `sets` loads: strings, each ending with NUL; the first is empty.
+    /// The strings that `sets` loads, each terminated by NUL; the first is empty.
     pub strings: Vec<u8>,
     /// The variables that the code uses.
     pub vars: Vec<DifVar>,
     /// Type of the result.
     pub rtype: DifType,
-    /// For each instruction the source it was made for.
+    /// The source location of each instruction.
     pub spans: Vec<Span>,
 }
 

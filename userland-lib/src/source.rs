@@ -1,27 +1,27 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Program text and places in it.
+//! Program text and locations in it.
 //!
-//! Everything the compiler makes remembers where it came from as a [`Span`] of byte offsets, the cheapest form;
-//! lines and columns are computed from the [`Source`] only when somebody reads a message.
+//! Everything the compiler creates has its location as a [`Span`] of byte offsets, the cheapest
+//! form; lines and columns are computed from the [`Source`] only for messages.
 
 /// A range of bytes of a [`Source`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Span {
-    /// First byte.
+    /// Offset of the first byte.
     pub start: u32,
-    /// One past the last byte.
+    /// Offset behind the last byte.
     pub end: u32,
 }
 
 impl Span {
-    /// The range from `start` to `end`.
+    /// Creates the range from `start` to `end`.
     pub const fn new(start: u32, end: u32) -> Self {
         Self { start, end }
     }
 
-    /// The smallest range that holds both.
+    /// Returns the smallest range that contains both.
     pub fn to(self, other: Self) -> Self {
         Self {
             start: self.start.min(other.start),
@@ -30,28 +30,28 @@ impl Span {
     }
 }
 
-/// Where a program's text comes from.
+/// The origin of a program's text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// A probe specifier on the command line (`-n` and its kin): a clause without a body is allowed.
+    /// A probe specifier on the command line (`-n` and similar): a clause may have no body.
     Argument,
-    /// A script of this name.
+    /// A script with this name.
     File(String),
-    /// A D library of this name.
+    /// A D library with this name.
     Library(String),
 }
 
-/// A place in a [`Source`] as people count: from 1.
+/// A position in a [`Source`], counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
     /// Line.
     pub line: u32,
-    /// Column, characters.
+    /// Column, in characters.
     pub column: u32,
 }
 
-/// What a file holds as text. Bytes that are no UTF-8, such as Latin-1's letters in a comment, are replaced by U+FFFD, with which a
-/// literal is refused.
+/// Decodes a file as text. Bytes that are not valid UTF-8, such as Latin-1 letters in a comment,
+/// are replaced by U+FFFD, which is not accepted in literals.
 pub fn decoded(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes)
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
@@ -60,14 +60,14 @@ pub fn decoded(bytes: Vec<u8>) -> String {
 /// A program's text.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// Where it comes from.
+    /// Its origin.
     pub origin: Origin,
     /// The text.
     pub text: String,
 }
 
 impl Source {
-    /// Text from a command line.
+    /// Creates the source for a program on the command line.
     pub fn argument(text: impl Into<String>) -> Self {
         Self {
             origin: Origin::Argument,
@@ -75,7 +75,7 @@ impl Source {
         }
     }
 
-    /// The text of the script `name`.
+    /// Creates the source for the script `name`.
     pub fn file(name: impl Into<String>, text: impl Into<String>) -> Self {
         Self {
             origin: Origin::File(name.into()),
@@ -83,7 +83,7 @@ impl Source {
         }
     }
 
-    /// The text of the D library `name`.
+    /// Creates the source for the D library `name`.
     pub fn library(name: impl Into<String>, text: impl Into<String>) -> Self {
         Self {
             origin: Origin::Library(name.into()),
@@ -91,7 +91,8 @@ impl Source {
         }
     }
 
-    /// Line and column of byte `offset`; line markers of the C preprocessor are obeyed.
+    /// Returns line and column of byte `offset`. Line markers of the C preprocessor are taken into
+    /// account.
     pub fn position(&self, offset: u32) -> Position {
         let before = self.before(offset);
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
@@ -102,14 +103,14 @@ impl Source {
         }
     }
 
-    /// The line that byte `offset` is in, without its end.
+    /// Returns the line that contains byte `offset`, without its end.
     pub fn line(&self, offset: u32) -> &str {
         let start = self.before(offset).rfind('\n').map_or(0, |at| at + 1);
         let rest = &self.text[start..];
         rest[..rest.find('\n').unwrap_or(rest.len())].trim_end_matches('\r')
     }
 
-    /// The text of `span`.
+    /// Returns the text of `span`.
     pub fn slice(&self, span: Span) -> &str {
         self.text
             .get(span.start as usize..span.end as usize)
@@ -125,7 +126,7 @@ impl Source {
     }
 }
 
-/// The number that a line marker (`# 12 "file"`, `#line 12`) gives the line after it.
+/// Returns the number that a line marker (`# 12 "file"`, `#line 12`) gives to the line after it.
 fn marker(line: &str) -> Option<u32> {
     let rest = line.strip_prefix('#')?.trim_start();
     let rest = rest.strip_prefix("line").unwrap_or(rest);

@@ -1,53 +1,58 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What the consumer does with records: the part of a compiled program that never reaches the kernel.
+//! Statements: what the consumer does with records. They are the part of a compiled program that is
+//! not passed to the kernel.
 //!
-//! Every action that makes a record carries the number of its [`Statement`] in its `uarg`; the
-//! kernel gives it back in the record's description, and the consumer finds here what the record means in D: its
-//! type, the format it is printed with, the aggregation that it speaks of. All records of one call (the arguments
-//! of `printf()`, the keys of an aggregation) carry the same number. A record without a number is somebody else's
-//! (an image from a file) and is printed by its action and size alone.
+//! Every action that creates a record carries the number of its [`Statement`] in its `uarg`. The
+//! kernel returns the number in the record's description, and the consumer looks up the meaning of
+//! the record here: its type, the format for printing it, the aggregation that it refers to. All
+//! records of one call (the arguments of `printf()`, the keys of an aggregation) carry the same
+//! number. A record without a number comes from an image that another program made (from a file),
+//! and is printed according to its action and size alone.
 //!
-//! Invariant: the numbers in a program's image are those of its table.
+//! Invariant: the numbers in a program's image are those of its table of statements.
 
 use crate::format::Format;
 use crate::render::structure::Shape;
 use dtrace_uapi::action::Action;
 use serde::{Deserialize, Serialize};
 
-/// An aggregation's variable, numbered from 1 in the order of appearance in all of a consumer's programs.
+/// The number of an aggregation's variable, counted from 1 in the order of appearance in all of a
+/// consumer's programs.
 pub type AggVarId = u32;
 
-/// The type of a recorded value, as far as printing needs it. Its size is the record's.
+/// The type of a recorded value, as far as printing requires it. The value's size is that of the
+/// record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Kind {
     /// A signed integer.
     Signed,
     /// An unsigned integer, or a pointer.
     Unsigned,
-    /// An integer of 8 bytes, shown as one of `size` bytes wherever it is one.
+    /// An integer of 8 bytes, shown as an integer of `size` bytes if its value fits.
     Fitted {
-        /// Bytes: 1, 2 or 4.
+        /// Size in bytes: 1, 2 or 4.
         size: u8,
-        /// Whether such a one is signed.
+        /// Whether the smaller integer is signed.
         signed: bool,
     },
     /// A floating-point number.
     Float,
     /// A string: ends at its first NUL.
     String,
-    /// Bytes that no alignment tells from text, such as an array of characters: a string if they look like one.
+    /// Bytes without alignment that could be text, such as an array of characters: shown as a
+    /// string if they look like one.
     Chars,
-    /// Anything else that has bytes: arrays, structures.
+    /// Any other bytes: arrays, structures.
     Bytes,
-    /// Not a value of D's but what its action makes: a stack, a symbol.
+    /// Not a value of D, but the result of an action: a stack, a symbol.
     Action,
     /// A stack that is a value: [`StackHead`](dtrace_uapi::types::StackHead) and its frames.
     Stack,
 }
 
-/// A call of `printf()` and its kin.
+/// A call of `printf()` or a similar action.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Print {
     /// The format.
@@ -56,24 +61,26 @@ pub struct Print {
     pub args: Vec<Kind>,
 }
 
-/// What a record, or a group of records, is for.
+/// The purpose of a record or a group of records.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Statement {
     /// `trace()`.
     Trace(Kind),
     /// `tracemem()`.
     Tracemem,
-    /// `print()` of a pointer: two records, the address of an object of this type, and its bytes.
+    /// `print()` of a pointer: two records, the address of an object of this type, and the object's
+    /// bytes.
     Print(Box<Shape>),
     /// `print()` of a value of this type.
     PrintValue(Box<Shape>),
-    /// `stack()`, `ustack()`, `sym()` and all others that their action alone describes.
+    /// `stack()`, `ustack()`, `sym()` and all others whose action alone determines the output.
     Action,
     /// `printf()`.
     Printf(Print),
     /// `system()`.
     System(Print),
-    /// `freopen()`; without arguments and with an empty format the output goes back to where it was.
+    /// `freopen()`; without arguments and with an empty format the output returns to its original
+    /// destination.
     Freopen(Print),
     /// `printa()`.
     Printa {
@@ -86,7 +93,8 @@ pub enum Statement {
     Exit,
     /// `clear()`.
     Clear(AggVarId),
-    /// `trunc()`; the record is how many entries stay, if it has a size (8), and none stay otherwise.
+    /// `trunc()`; the record is the number of entries to keep, if its size is 8; if its size is 0,
+    /// none are kept.
     Trunc(AggVarId),
     /// `normalize()`; the record is the factor (8 bytes).
     Normalize(AggVarId),
@@ -105,7 +113,7 @@ pub enum Statement {
     },
     /// `speculate()`, `commit()`, `discard()`: nothing to print.
     Speculative,
-    /// The library's own clause of `dtrace:::ERROR`: five records, `arg1` to `arg5`.
+    /// The library's own clause for `dtrace:::ERROR`: five records, `arg1` to `arg5`.
     Error,
 }
 
@@ -128,16 +136,17 @@ impl Statement {
 pub struct AggVar {
     /// Its number.
     pub id: AggVarId,
-    /// Its name, without `@`; `_` for the one without a name.
+    /// Its name, without `@`; `_` for the anonymous aggregation.
     pub name: String,
     /// The aggregating function.
     pub func: Action,
 }
 
-/// The number of a consumer's first statement: 0 is nobody's.
+/// The number of a consumer's first statement; 0 means "no statement".
 pub const FIRST: u64 = 1;
 
-/// The statement that `uarg` names, if it names any of `statements`, which are numbered from `first` on.
+/// Returns the statement with number `uarg`, if it is one of `statements`, which are numbered from
+/// `first` on.
 pub fn find(statements: &[Statement], first: u64, uarg: u64) -> Option<&Statement> {
     statements.get(usize::try_from(uarg.checked_sub(first)?).ok()?)
 }

@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What the compiler asks of the world: probes, types, symbols and processes.
+//! The compiler's interface to its environment: probes, types, symbols and processes.
 //!
-//! The compiler itself opens no file and no device. It reaches the running kernel through these four traits, all
-//! of them lazy, so that a program that needs no kernel type costs no reading of BTF, and so that tests compile
-//! against fixtures.
+//! The compiler itself opens no file and no device. It accesses the running kernel through these
+//! four traits. All of them are lazy, so that a program that needs no kernel type does not cause
+//! BTF to be read, and they allow tests to compile against fixtures.
 
 use crate::ctf::Ctf;
 use crate::dwarf::{self, DebugInfo};
@@ -17,10 +17,10 @@ use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// A probe description: four patterns, an empty one matching everything, or an id.
+/// A probe description: four patterns, of which an empty one matches everything, or an id.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ProbePattern {
-    /// The probe's id, or 0 where the patterns decide.
+    /// The probe's id, or 0 if the patterns apply.
     pub id: ProbeId,
     /// Glob for the provider.
     pub provider: String,
@@ -52,54 +52,57 @@ pub struct ProbeInfo {
     pub id: ProbeId,
     /// Its provider.
     pub provider: String,
-    /// Its module, empty where it has none.
+    /// Its module; empty if it has none.
     pub module: String,
-    /// Its function, empty where it has none.
+    /// Its function; empty if it has none.
     pub func: String,
     /// Its name.
     pub name: String,
 }
 
-/// Type of one of a probe's `args[]`.
+/// The type of one of a probe's `args[]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArgInfo {
-    /// Which of the probe's native arguments it is.
+    /// The index of the native argument that it is derived from.
     pub mapping: u32,
-    /// The native type, in C's words.
+    /// The native type, in C syntax.
     pub native: String,
-    /// The type that `args[]` has, where a translator stands between; else empty.
+    /// The type of the element of `args[]`, if a translator applies; else empty.
     pub translated: String,
 }
 
 /// The probes of the running kernel.
 pub trait ProbeSource {
-    /// The first `limit` probes that match `pattern`; making probes to order where a provider can.
+    /// Returns the first `limit` probes that match `pattern`. Providers that create probes on
+    /// demand do so.
     fn matching(&self, pattern: &ProbePattern, limit: usize) -> Vec<ProbeInfo>;
 
-    /// The attributes of the provider of this name, if there is one.
+    /// Returns the attributes of the provider with this name, if there is one.
     fn attributes(&self, _provider: &str) -> Option<ProviderAttributes> {
         None
     }
 
-    /// Type of argument `index` of probe `id`, or `None` where it has no such argument.
+    /// Returns the type of argument `index` of probe `id`; `None` if it has no such argument.
     fn argument(&self, id: ProbeId, index: u32) -> Option<ArgInfo>;
 }
 
-/// The kernel's types: BTF as the kernel publishes it. And those of processes.
+/// The types of the kernel, from the BTF that it publishes, and of processes.
 pub trait TypeSource {
-    /// The BTF of `module`, loaded or not, `vmlinux` being the kernel itself; `None` where there is none.
+    /// Returns the BTF of `module`, whether it is loaded or not; `vmlinux` is the kernel itself.
+    /// `None` if there is none.
     fn btf(&self, module: &str) -> Option<Arc<Btf>>;
 
-    /// Names of the loaded modules that have BTF, without `vmlinux`.
+    /// Returns the names of the loaded modules that have BTF, without `vmlinux`.
     fn modules(&self) -> Vec<String>;
 
-    /// What is known of a program or library of a process.
+    /// Returns the debugging information of a program or library of a process.
     fn process_module(&self, _pid: u32, _module: &str) -> Result<Rc<Module>, dwarf::Error> {
         Err(dwarf::Error::None)
     }
 }
 
-/// Files that cannot be read or hold nonsense are as good as none: a program that needs a type of theirs says so.
+/// Files that are unreadable or invalid count as missing: a program that needs a type from them
+/// gets the error for that type.
 impl TypeSource for KernelBtf {
     fn btf(&self, module: &str) -> Option<Arc<Btf>> {
         self.module(module).ok().flatten()
@@ -121,25 +124,25 @@ pub struct Symbol {
 
 /// The kernel's symbols.
 pub trait SymbolSource {
-    /// The symbol `name`, of `module` only where given.
+    /// Returns the symbol `name`, of `module` only if that is given.
     fn symbol(&self, module: Option<&str>, name: &str) -> Option<Symbol>;
 }
 
-/// Why the kernel has made no probes in a process.
+/// Why the kernel did not create probes in a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unmade {
-    /// Which of the places it is about, if it is about one.
+    /// The index of the place that caused it, if one did.
     pub at: Option<usize>,
-    /// In words.
+    /// The reason, as text.
     pub why: String,
-    /// We may not trace the process.
+    /// Whether we are not permitted to trace the process.
     pub is_denied: bool,
-    /// The user has set a limit for this tracing, and it is reached.
+    /// Whether a limit that the user has set for this tracing has been reached.
     pub is_limit: bool,
 }
 
 impl Unmade {
-    /// The kernel cannot do that.
+    /// Returns the reason for a kernel that does not support probes in processes.
     pub fn no_probes() -> Self {
         Self {
             at: None,
@@ -150,53 +153,56 @@ impl Unmade {
     }
 }
 
-/// The processes that run, for descriptions of probes in them.
+/// The running processes, for descriptions of probes in them.
 pub trait ProcessSource {
-    /// What the process `pid` runs code of, its program first; an error says why it cannot be looked at.
+    /// Returns the objects from which the process `pid` executes code, its program first. The error
+    /// says why it cannot be examined.
     fn objects(&self, pid: u32) -> io::Result<Vec<Object>>;
 
-    /// What it runs that is in no file and has this name, which is no file's.
+    /// Returns the code that the process executes from no file and that has this name, which is not
+    /// the name of any file.
     fn bare(&self, _pid: u32, _name: &str) -> Option<Object> {
         None
     }
 
-    /// Functions and text of one of these.
+    /// Returns functions and text of an object.
     fn code(&self, object: &Object) -> io::Result<Code>;
 
-    /// The probes that one of these has of its own.
+    /// Returns the probes that an object defines itself (USDT).
     fn notes(&self, _object: &Object) -> io::Result<Rc<[Note]>> {
         Ok(Rc::default())
     }
 
-    /// What a process has registered that runs.
+    /// Returns the probe definitions that a running process has registered.
     fn registered(&self, _pid: u32) -> io::Result<Rc<[Registration]>> {
         Ok(Rc::default())
     }
 
-    /// Has the kernel make such probes of the process; an error has its reason.
+    /// Makes the kernel create such probes in the process. The error has the kernel's reason.
     fn make_own(&self, _pid: u32, _points: &[Point]) -> Result<(), Unmade> {
         Err(Unmade::no_probes())
     }
 
-    /// What its compiler has told of one of these.
+    /// Returns the debugging information of an object.
     fn debug(&self, _object: &Object) -> Result<Rc<DebugInfo>, dwarf::Error> {
         Err(dwarf::Error::None)
     }
 
-    /// What it has told in the short form, by that file or, if wanted, by one `apart`.
+    /// Returns the CTF of an object, from its own file or, if `apart`, from a separate file.
     fn ctf(&self, _object: &Object, _apart: bool) -> Option<Rc<Ctf>> {
         None
     }
 
-    /// Has the kernel make probes of the process; an error has its reason, and the place that it is about, if it is about one.
+    /// Makes the kernel create probes in the process. The error has the kernel's reason, and the
+    /// place that caused it, if one did.
     fn make(&self, _pid: u32, _places: &[Place]) -> Result<(), Unmade> {
         Err(Unmade::no_probes())
     }
 }
 
-/// All that the compiler asks of the world.
+/// The complete environment of the compiler.
 pub trait World: ProbeSource + TypeSource + SymbolSource + ProcessSource {
-    /// The types alone.
+    /// Returns the types alone.
     fn types(&self) -> &dyn TypeSource;
 }
 
@@ -206,8 +212,8 @@ impl<T: ProbeSource + TypeSource + SymbolSource + ProcessSource> World for T {
     }
 }
 
-/// A world without probes, types, symbols and processes, in which every description is taken to match: what `-n` programs
-/// that are only compiled, and unit tests, need.
+/// An environment without probes, types, symbols and processes, in which every description counts
+/// as matching: for programs that are only compiled, and for unit tests.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Nowhere;
 

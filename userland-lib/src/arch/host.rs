@@ -1,30 +1,30 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What the processor of this machine decides.
+//! Properties of the processor of this machine.
 
 use object::elf::RelocationType;
 use object::Architecture;
 
-/// Facts of a processor.
+/// Properties of a processor.
 #[derive(Debug)]
 pub struct Host {
-    /// How objects for it are marked.
+    /// The architecture of object files for it.
     pub architecture: Architecture,
-    /// The relocation that puts a symbol's address into 8 bytes.
+    /// The relocation that stores a symbol's address in 8 bytes.
     pub address: RelocationType,
-    /// How many registers `regs[]` and `uregs[]` have.
+    /// The number of registers in `regs[]` and `uregs[]`.
     pub registers: u64,
     /// The names of these registers, as a D library.
     pub names: &'static str,
-    /// What the preprocessor is told of it.
+    /// The macros that the preprocessor is given.
     pub definitions: &'static [&'static str],
-    /// The largest alignment that a number has in a structure of a program of 32 bits, bytes.
+    /// Maximum alignment of a number in a structure of a 32-bit program, in bytes.
     pub narrow_alignment: u64,
 }
 
-/// Those of this machine's. Registers are those that the kernel saves when it is entered, and the segments and the trap's number after
-/// them. i386 aligns no number more than a word.
+/// x86-64. The registers are those that the kernel saves on entry, followed by the segment
+/// registers and the trap number. On i386 no number is aligned to more than a word.
 #[cfg(target_arch = "x86_64")]
 pub const HOST: Host = Host {
     architecture: Architecture::X86_64,
@@ -35,7 +35,7 @@ pub const HOST: Host = Host {
     narrow_alignment: 4,
 };
 
-/// Those of this machine's. Registers are those that the kernel saves when it is entered.
+/// AArch64. The registers are those that the kernel saves on entry.
 #[cfg(target_arch = "aarch64")]
 pub const HOST: Host = Host {
     architecture: Architecture::Aarch64,

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The instructions of a program: where they begin, where a probe may stop one, and which leave a function.
+//! The instructions of a program: where they begin, where a probe can be placed, and which leave a
+//! function.
 
 pub use dtrace_insn::x86_64::LONGEST;
 
@@ -10,17 +11,17 @@ use iced_x86::{Decoder, DecoderOptions, Instruction};
 use object::Architecture;
 use std::ops::Range;
 
-/// How instructions follow each other.
+/// An instruction set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Instructions {
-    /// x86, of so many bits.
+    /// x86 with this word size in bits.
     X86(u32),
-    /// All are 4 bytes long. What they do is not known.
+    /// All instructions are 4 bytes long. They are not decoded.
     Words,
 }
 
 impl Instructions {
-    /// Those of a file's machine, if it is known.
+    /// Returns the instruction set of a file's architecture, if it is known.
     pub fn of(architecture: Architecture) -> Option<Self> {
         match architecture {
             Architecture::X86_64 => Some(Self::X86(64)),
@@ -30,12 +31,13 @@ impl Instructions {
         }
     }
 
-    /// Whether they are of programs of 64 bits.
+    /// Whether it is that of 64-bit programs.
     pub fn is_wide(self) -> bool {
         self != Self::X86(32)
     }
 
-    /// Where they begin in code that lies at `address`, from its own beginning on. They end before what is none.
+    /// Returns the offsets of the instructions in code that is at `address`. The sequence ends at
+    /// the first invalid instruction.
     pub fn offsets(self, code: &[u8], address: u64) -> impl Iterator<Item = usize> + use<'_> {
         let (x86, words) = match self {
             Self::X86(bits) => (Some(x86(bits, code, address)), None),
@@ -44,12 +46,14 @@ impl Instructions {
         x86.into_iter().flatten().chain(words.into_iter().flatten())
     }
 
-    /// Whether the instruction that `code` begins with can be stopped at; the error says why not.
+    /// Checks that a probe can be placed at the first instruction of `code`. The error says why
+    /// not.
     pub fn probed(self, code: &[u8]) -> Result<(), String> {
         probed(&self.insn(code)?)
     }
 
-    /// Whether the instruction that `code` begins with, at `address`, may leave a function; an error if it does and cannot be stopped at.
+    /// Whether the first instruction of `code`, at `address`, may leave the function. Fails if it
+    /// may and no probe can be placed there.
     pub fn leaves(self, code: &[u8], address: u64, function: &Range<u64>) -> Result<bool, String> {
         let insn = self.insn(code)?;
         let leaves = insn.leaves(address, function) != Leaves::Never;

@@ -1,11 +1,12 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What differs between processors.
+//! Processor-specific parts.
 //!
-//! [`HOST`] says what the processor of this machine decides. What a program's file decides, such as how its instructions
-//! follow each other, is asked by the file's machine: programs of 32 and of 64 bits run side by side.
-//! So what is of x86 is there on any machine, but for `stopped`, which is of this one's processes.
+//! [`HOST`] has the properties of this machine's processor. Properties of a program, such as its
+//! instruction set, depend on its file's architecture, because 32-bit and 64-bit programs run side
+//! by side. Therefore the x86 parts exist on every machine, except for `stopped`, which handles
+//! processes of this machine.
 
 mod host;
 mod instructions;

@@ -1,27 +1,27 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What debugging information calls registers (System V ABI, AMD64 §3.6.2 and i386 §2.5).
+//! Register numbers in debugging information (System V ABI, AMD64 §3.6.2 and i386 §2.5).
 
 use dtrace_unwind::Word;
 use gimli::Register;
 use object::Architecture;
 
-/// The registers by which frames are found.
+/// The registers that are needed to find frames.
 #[derive(Clone)]
 pub struct Registers {
-    /// How wide they are.
+    /// Their width.
     pub word: Word,
     /// The stack pointer.
     pub sp: Register,
     /// The frame pointer.
     pub fp: Register,
-    /// In place of a register: the return address, or where the code goes on.
+    /// A column instead of a register: the return address, or the resumption point.
     pub return_address: Register,
 }
 
 impl Registers {
-    /// Those of a processor whose programs are walked.
+    /// Returns the registers of an architecture whose stacks can be walked.
     pub fn of(architecture: Architecture) -> Option<Self> {
         let (word, sp, fp, return_address) = match architecture {
             Architecture::X86_64 => (Word::Eight, 7, 6, 16),

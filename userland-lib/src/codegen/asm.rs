@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! A function becomes a DIF object.
+//! Encodes a function as a DIF object.
 
 use super::ir::{Func, Inst, VReg};
 use super::optimize::optimize;
@@ -12,16 +12,16 @@ use dtrace_uapi::limits::DIFO_MAX;
 use dtrace_uapi::types::{DifType, DifVar, DIFV_F_MOD, DIFV_F_REF};
 use std::collections::HashMap;
 
-/// Why a function does not fit a DIF object.
+/// Why a function does not fit in a DIF object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AsmError {
-    /// More constants than an instruction can name.
+    /// More constants than an instruction can address.
     #[error("integer table of D program exceeds {DIF_INTOFF_MAX} entries")]
     Integers,
-    /// A longer string table than an instruction can name.
+    /// A longer string table than an instruction can address.
     #[error("string table of D program exceeds {DIF_STROFF_MAX} bytes")]
     Strings,
-    /// More code than the kernel takes.
+    /// More code than the kernel accepts.
     #[error("D program text exceeds {DIFO_MAX} bytes")]
     Text,
 }
@@ -30,12 +30,13 @@ pub enum AsmError {
 ///
 /// # Panics
 ///
-/// If lowering broke [`super::ir`]'s invariants: a branch to a label that is not placed after it, or a loop to one that is.
+/// If lowering broke [`super::ir`]'s invariants: a branch to a label that is not placed after it,
+/// or a loop to a label that is not placed before it.
 pub fn assemble(func: &Func, rtype: DifType) -> Result<Difo, AsmError> {
     let mut func = func.clone();
     optimize(&mut func);
     let assignment = regs::allocate(&mut func);
-    // A copy between registers that turned out to be one.
+    // Remove copies between virtual registers that were assigned the same register.
     func.code.retain(|(inst, _)| match inst {
         Inst::Un {
             op: Op::Mov,
@@ -62,7 +63,7 @@ pub fn assemble(func: &Func, rtype: DifType) -> Result<Difo, AsmError> {
     }
     asm.difo.vars = variables(&mut func)?;
     let names_string = |(inst, _): &(Inst, _)| matches!(inst, Inst::Str { .. });
-    // A table of nothing but the empty string is left out, unless that is what the code loads.
+    // A table with only the empty string is left out, unless the code loads that string.
     if func.strings.len() > 1 || func.code.iter().any(names_string) {
         asm.difo.strings = func.strings;
     }
@@ -72,7 +73,7 @@ pub fn assemble(func: &Func, rtype: DifType) -> Result<Difo, AsmError> {
     Ok(asm.difo)
 }
 
-/// For each label the index of the instruction that it stands before.
+/// Returns for each label the index of the instruction that follows it.
 fn places(func: &Func) -> Vec<Option<usize>> {
     let mut places = vec![None; func.label_count()];
     let mut at = 0;
@@ -85,7 +86,8 @@ fn places(func: &Func) -> Vec<Option<usize>> {
     places
 }
 
-/// The table of variables: those declared that the code names, with how it uses them.
+/// Returns the table of variables: the declared ones that the code accesses, with the kinds of
+/// access.
 fn variables(func: &mut Func) -> Result<Vec<DifVar>, AsmError> {
     let mut table = Vec::new();
     for var in std::mem::take(&mut func.vars) {
@@ -138,7 +140,7 @@ impl Assembler {
         self.assignment[vreg.0 as usize]
     }
 
-    /// The index of `value` in the integer table.
+    /// Returns the index of `value` in the integer table.
     fn int(&mut self, value: u64) -> Result<u16, AsmError> {
         if let Some(&index) = self.ints.get(&value) {
             return Ok(index);
@@ -149,7 +151,7 @@ impl Assembler {
         Ok(index)
     }
 
-    /// The instruction at index `at`; a label is none.
+    /// Encodes the instruction at index `at`; `None` for a label.
     fn encode(&mut self, inst: &Inst, at: usize) -> Result<Option<Instr>, AsmError> {
         let instr = match *inst {
             Inst::Const { dst, value: 0 } => Instr::fmt(Op::Mov, 0, 0, self.reg(dst)),
@@ -305,7 +307,8 @@ arg0             106  scl glb r    D type (integer) (size 8)
         assert_eq!(assemble(&f, INT), Err(AsmError::Integers));
     }
 
-    /// Executes what the test below generates: constants, sums, moves and spills.
+    /// Executes the operations that the test below generates: constants, differences, moves and
+    /// spills.
     fn run(difo: &Difo) -> u64 {
         let mut regs = [0u64; 8];
         let mut locals = HashMap::new();
@@ -333,7 +336,8 @@ arg0             106  scl glb r    D type (integer) (size 8)
     }
 
     proptest! {
-        /// However many values are live, the allocated code computes what the virtual registers would.
+        /// Regardless of the number of live values, the allocated code computes the same as the
+        /// virtual registers would.
         #[test]
         fn allocation_keeps_values(
             constants in proptest::collection::vec(any::<u64>(), 1..30),
@@ -354,7 +358,7 @@ arg0             106  scl glb r    D type (integer) (size 8)
                 vregs.push(dst);
                 values.push(values[a].wrapping_sub(values[b]));
             }
-            // Everything is used once more at the end, so that all of it stays live.
+            // Everything is used again at the end, so that all of it stays live.
             let sum = f.vreg();
             f.push(Inst::Const { dst: sum, value: 1 }, SPAN);
             let mut expected = 1u64;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Conditions: what branches ask, and the values that are made of it.
+//! Conditions: branches on them, and values of them.
 //!
-//! Nothing computes a condition's value unless somebody wants it. A branch takes a comparison's condition codes, and
-//! operators that decide early become ways through branches. A predicate has more freedom still: what is not 0
-//! is true, so that a difference is as good as `!=`, and what equals a number other than 0 is true by itself.
+//! A condition's value is computed only where it is used as a value. A branch uses a comparison's
+//! condition codes, and short-circuit operators become control flow. Predicates allow further
+//! shortcuts: any value other than 0 is true, so a difference can stand for `!=`, and a value that
+//! equals a nonzero number is itself true.
 
 use super::ir::{Inst, Label, VReg};
 use super::lower::Lowering;
@@ -14,7 +15,7 @@ use crate::syntax::ast::BinaryOp;
 use dtrace_uapi::dif::Op;
 
 impl Lowering<'_> {
-    /// The value 0 or 1 of a condition.
+    /// Returns the value of a condition, 0 or 1.
     pub(super) fn truth(&mut self, e: &Expr) -> VReg {
         let dst = self.func.vreg();
         match &e.kind {
@@ -35,7 +36,7 @@ impl Lowering<'_> {
         self.func.push(Inst::Label(end), e.span);
     }
 
-    /// Branches to `label` if `e` is as true as `wanted`, else goes on.
+    /// Branches to `label` if the truth value of `e` is `wanted`; otherwise continues.
     pub(super) fn branch(&mut self, e: &Expr, wanted: bool, label: Label) {
         let span = e.span;
         match &e.kind {
@@ -57,7 +58,7 @@ impl Lowering<'_> {
                 self.func.push(Inst::Branch { op, label }, span);
             }
             ExprKind::Logic(op @ (BinaryOp::LogAnd | BinaryOp::LogOr), left, right) => {
-                // The left operand that decides alone: false for `&&`, true for `||`.
+                // The value of the left operand that decides alone: false for `&&`, true for `||`.
                 let deciding = *op == BinaryOp::LogOr;
                 if deciding == wanted {
                     self.branch(left, wanted, label);
@@ -82,7 +83,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// A register that is 0 exactly if `e` is false: less work than the value 0 or 1.
+    /// Returns a register that is 0 if and only if `e` is false. This is cheaper than the value 0
+    /// or 1.
     pub(super) fn decision(&mut self, e: &Expr) -> VReg {
         let span = e.span;
         match &e.kind {
@@ -114,7 +116,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// Goes to `end` with what is not 0 in `dst` if `e` is true; else goes to `no`, to `end` with 0, or just on.
+    /// If `e` is true, goes to `end` with a nonzero value in `dst`. If it is false, goes to `no`,
+    /// goes to `end` with 0 in `dst`, or falls through.
     fn decide(&mut self, e: &Expr, dst: VReg, no: Label, end: Label) {
         let span = e.span;
         let branch = |op, label| Inst::Branch { op, label };
@@ -125,7 +128,7 @@ impl Lowering<'_> {
                 right,
                 ..
             } if right.constant().is_some_and(|value| value != 0) => {
-                // What equals a number other than 0 is true by itself.
+                // A value that equals a nonzero number is itself true.
                 let b = self.exact(right);
                 let (a, op) = (self.exact(left), Op::Cmp);
                 self.copy(dst, a, span);
@@ -167,7 +170,7 @@ impl Lowering<'_> {
     }
 }
 
-/// The branch that is taken where `left op right` holds, or does not hold.
+/// Returns the branch that is taken if `left op right` holds, or if it does not hold.
 fn branch_on(op: BinaryOp, signed: bool, holds: bool) -> Op {
     let op = match (op, holds) {
         (op, true) => op,
@@ -218,7 +221,7 @@ mod tests {
         Box::new(Expr::new(kind, Ty::INT, span))
     }
 
-    /// The operations of a predicate's code.
+    /// Returns the operations of a predicate's code.
     fn operations(expr: &Expr) -> Vec<String> {
         let difo = predicate(expr, &Types::new(&Nowhere)).expect("it fits");
         let code = listing(&difo);

@@ -3,13 +3,15 @@
 
 //! Floating-point numbers in registers.
 //!
-//! A register holds a `float` or a `double` as the bits that it has in memory, so that loads, stores, variables, keys and
-//! records need not know of either. The machine computes in doubles: a `float` is widened before and narrowed after, which
-//! gives what its own arithmetic would. There are three comparisons; the others are made of them with the operands
-//! exchanged, never by negation, for nothing holds of NaN but `!=`.
+//! A register contains a `float` or a `double` as its bits in memory, so that loads, stores,
+//! variables, keys and records need no special cases. The machine computes in doubles: a `float` is
+//! widened before and narrowed after an operation, which gives the same results as `float`
+//! arithmetic. There are three comparisons. The others exchange the operands and never negate the
+//! result, because for NaN every comparison but `!=` is false.
 //!
-//! A `long double` goes by its address, as an object does, and all that is done with it is a call. Where its value goes into a
-//! record or a key it is copied first, for what lies between the number and the next is nobody's.
+//! A `long double` is represented by its address, like an object, and every operation on it is a
+//! call. A value that goes into a record or a key is copied first, because the padding between two
+//! numbers is undefined.
 
 use super::ir::{Inst, VReg};
 use super::lower::Lowering;
@@ -21,14 +23,14 @@ use dtrace_uapi::dif::Op;
 use dtrace_uapi::subr::Subr;
 use dtrace_uapi::types::DIF_TYPE_CTF;
 
-/// How a register holds a number.
+/// The representation of a number in a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Signed,
     Unsigned,
     Single,
     Double,
-    /// By the address of its bytes.
+    /// The address of its bytes.
     Extended,
 }
 
@@ -43,7 +45,7 @@ impl Lowering<'_> {
             (Some(4), _) => Form::Single,
             (Some(8), _) => Form::Double,
             (Some(_), _) => Form::Extended,
-            // A smaller unsigned integer is a signed one of 64 bits as well.
+            // A smaller unsigned integer is also a valid signed integer of 64 bits.
             (None, Some(int)) if int.signed || int.size < 8 => Form::Signed,
             (None, _) => Form::Unsigned,
         }
@@ -53,9 +55,9 @@ impl Lowering<'_> {
         self.emit(span, |dst| Inst::Un { op, dst, a })
     }
 
-    /// The constant `value` of type `ty`.
+    /// Returns the constant `value` of type `ty`.
     pub(super) fn float_constant(&mut self, value: f64, ty: Ty, span: Span) -> VReg {
-        // There is one NaN.
+        // All NaNs become the same one.
         let value = if value.is_nan() { f64::NAN } else { value };
         let bits = match self.form(ty) {
             Form::Single => (value as f32).to_bits().into(),
@@ -83,7 +85,8 @@ impl Lowering<'_> {
         self.emit(span, |dst| Inst::Call { dst, subr })
     }
 
-    /// `value`, which is that of `e`, as it may be recorded: a `long double` that the program has not just computed is copied.
+    /// Returns `value`, the value of `e`, in a form that can be recorded: a `long double` is copied
+    /// unless the program has just computed it.
     pub(super) fn recordable(&mut self, value: VReg, e: &Expr) -> VReg {
         let computed = matches!(
             e.kind,
@@ -95,7 +98,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// `value`, a number of type `from`, as one of type `to`.
+    /// Converts `value` from type `from` to type `to`.
     pub(super) fn convert_float(&mut self, value: VReg, from: Ty, to: Ty, span: Span) -> VReg {
         use Form::*;
         let op = match (self.form(from), self.form(to)) {
@@ -130,7 +133,7 @@ impl Lowering<'_> {
         self.extend(value, to, span)
     }
 
-    /// `a op b` in the floating-point type `ty`.
+    /// Computes `a op b` in the floating-point type `ty`.
     pub(super) fn float_arith(
         &mut self,
         op: BinaryOp,
@@ -154,12 +157,12 @@ impl Lowering<'_> {
         self.convert_float(value, Ty::DOUBLE, ty, span)
     }
 
-    /// `-value` in the floating-point type `ty`.
+    /// Computes `-value` in the floating-point type `ty`.
     pub(super) fn negate_float(&mut self, value: VReg, ty: Ty, span: Span) -> VReg {
         let sign = match self.form(ty) {
             Form::Single => 1 << 31,
             Form::Extended => {
-                // What is taken from this zero changes its sign and nothing else.
+                // Subtracting from this zero changes the sign and nothing else.
                 let zero = self.float_constant(-0.0, ty, span);
                 return self.float_arith(BinaryOp::Sub, zero, value, ty, span);
             }
@@ -169,7 +172,7 @@ impl Lowering<'_> {
         self.bin(Op::Xor, value, sign, span)
     }
 
-    /// 1 if `left op right`, else 0.
+    /// Returns 1 if `left op right`, else 0.
     pub(super) fn compare_float(
         &mut self,
         op: BinaryOp,
@@ -188,13 +191,14 @@ impl Lowering<'_> {
         if self.form(left.ty) == Form::Extended {
             return self.extended(subr, &[a, b], span);
         }
-        // Both are of one type.
+        // Both operands have the same type.
         let a = self.convert_float(a, left.ty, Ty::DOUBLE, span);
         let b = self.convert_float(b, left.ty, Ty::DOUBLE, span);
         self.bin(op, a, b, span)
     }
 
-    /// `old op right`, computed in the type of `right`: the old value, the new one, and that again as one of its type.
+    /// Computes `old op right` in the type of `right`. Returns the old value, the value to store,
+    /// and the value of the expression; the last two are equal.
     pub(super) fn update_float(
         &mut self,
         op: BinaryOp,
@@ -202,7 +206,7 @@ impl Lowering<'_> {
         (right, wide): (VReg, Ty),
         span: Span,
     ) -> (VReg, VReg, VReg) {
-        // The old value lies where the new one is going to.
+        // The store will overwrite the memory that `old` points to.
         let old = match self.form(ty) {
             Form::Extended => self.extended(Subr::LdValue, &[old], span),
             _ => old,

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! The intermediate form: DIF's operations over virtual registers.
+//! The intermediate representation: DIF's operations over virtual registers.
 //!
-//! Every instruction stands for exactly one of DIF's, but for labels, which stand for none. So lowering decides what is
-//! computed and in which order, and the later passes only decide where values live and how things are encoded.
+//! Every instruction stands for exactly one DIF instruction, except for labels, which stand for
+//! none. Lowering decides what is computed and in which order; the later passes decide only where
+//! values are kept and how instructions are encoded.
 //!
-//! Invariants that [`Func`] relies on and lowering keeps: branches go forward only, so the order of instructions is an
-//! order of time, and what is live at an instruction is what was assigned before it and is used after it. A register may be
-//! assigned in several branches; every way to a use assigns it first. A loop goes back, but reads no register in a round
-//! that was not assigned in that round.
+//! Lowering guarantees these invariants of [`Func`]: Branches go forward only. Thus the order of
+//! instructions is their order in time, and the registers live at an instruction are those assigned
+//! before it and read after it. A register may be assigned in several branches, but every path to a
+//! use assigns it first. A loop goes back, but an iteration reads no register that was not assigned
+//! in the same iteration.
 
 use crate::source::Span;
 use dtrace_uapi::dif::Op;
@@ -21,11 +23,11 @@ use dtrace_uapi::types::DifType;
 pub struct VReg(pub(super) u32);
 
 impl VReg {
-    /// DIF's `%r0`, which reads as 0.
+    /// DIF's `%r0`, which always reads as 0.
     pub const ZERO: Self = Self(0);
 }
 
-/// A place to branch to.
+/// A branch target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Label(u32);
 
@@ -35,12 +37,12 @@ impl Label {
     }
 }
 
-/// A string of the function's string table.
+/// A string in the function's string table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StrId(u32);
 
 impl StrId {
-    /// The string's offset in the table.
+    /// Returns the string's offset in the table.
     pub(super) fn offset(self) -> u32 {
         self.0
     }
@@ -54,9 +56,9 @@ pub enum Inst {
     Const { dst: VReg, value: u64 },
     /// `sets`: loads the address of a string.
     Str { dst: VReg, string: StrId },
-    /// Arithmetic of two operands.
+    /// Arithmetic with two operands.
     Bin { op: Op, dst: VReg, a: VReg, b: VReg },
-    /// `not`, `mov`.
+    /// `not`, `mov` and conversions of floating-point numbers.
     Un { op: Op, dst: VReg, a: VReg },
     /// Loads from memory.
     Load { op: Op, dst: VReg, addr: VReg },
@@ -81,9 +83,9 @@ pub enum Inst {
     Branch { op: Op, label: Label },
     /// `loop`: goes back to a label.
     Loop { head: Label },
-    /// The place that branches to the label go to.
+    /// Marks the target of branches to the label.
     Label(Label),
-    /// Calls a subroutine with what was pushed.
+    /// Calls a subroutine with the arguments that were pushed.
     Call { dst: VReg, subr: Subr },
     /// `pushtr`, `pushtv`: pushes a key or an argument.
     Push {
@@ -92,7 +94,7 @@ pub enum Inst {
         size: VReg,
         value: VReg,
     },
-    /// Pops the latest push.
+    /// Pops the last value pushed.
     Pop,
     /// Empties the tuple stack.
     Flush,
@@ -100,12 +102,12 @@ pub enum Inst {
     Alloc { dst: VReg, size: VReg },
     /// Copies `size` bytes from `src` to the address in `dst`.
     Copy { src: VReg, size: VReg, dst: VReg },
-    /// Returns; the last instruction of all.
+    /// Returns; always the last instruction.
     Ret { src: VReg },
 }
 
 impl Inst {
-    /// The register that the instruction assigns.
+    /// Returns the register that the instruction assigns.
     pub fn assigned(&self) -> Option<VReg> {
         match *self {
             Self::Const { dst, .. }
@@ -174,7 +176,7 @@ impl Inst {
         }
     }
 
-    /// The variable that the instruction names, and whether it is written.
+    /// Returns the id of the variable that the instruction accesses, and the operation.
     pub(super) fn variable(&self) -> Option<(u16, Op)> {
         match *self {
             Self::LoadVar { op, var, .. } | Self::StoreVar { op, var, .. } => Some((var, op)),
@@ -184,7 +186,7 @@ impl Inst {
     }
 }
 
-/// A variable that a function names.
+/// A variable that a function uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VarDecl {
     /// Its name in D.
@@ -210,7 +212,7 @@ pub struct Func {
 }
 
 impl Func {
-    /// A function without code.
+    /// Creates a function without code.
     pub fn new() -> Self {
         Self {
             strings: vec![0],
@@ -219,27 +221,27 @@ impl Func {
         }
     }
 
-    /// A fresh register.
+    /// Creates a new register.
     pub fn vreg(&mut self) -> VReg {
         let vreg = VReg(self.vregs);
         self.vregs += 1;
         vreg
     }
 
-    /// A fresh label, to be placed by [`Inst::Label`].
+    /// Creates a new label, to be placed with [`Inst::Label`].
     pub fn label(&mut self) -> Label {
         let label = Label(self.labels);
         self.labels += 1;
         label
     }
 
-    /// Appends an instruction made for `span` of the source.
+    /// Appends an instruction that was generated for `span` of the source.
     pub fn push(&mut self, inst: Inst, span: Span) {
         self.code.push((inst, span));
     }
 
-    /// The string `text`, without its NUL, in the table; a string that is there already is not added again. What
-    /// follows a NUL within is cut off.
+    /// Returns the string `text`, without its NUL, in the table. Adds it unless it is there
+    /// already. Text after an embedded NUL is cut off.
     pub fn string(&mut self, text: &[u8]) -> StrId {
         let end = text.iter().position(|&b| b == 0).unwrap_or(text.len());
         let text = &text[..end];
@@ -255,7 +257,7 @@ impl Func {
         StrId(offset)
     }
 
-    /// Notes a variable that the code names. Naming one again is no harm.
+    /// Declares a variable that the code uses. A repeated declaration has no effect.
     pub fn variable(&mut self, var: VarDecl) {
         if !self
             .vars

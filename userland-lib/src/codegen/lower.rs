@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! The typed tree becomes three-address code.
+//! Lowers the typed tree to three-address code.
 //!
-//! Every expression leaves its value in a register of its own, as the typed tree defines values: an integer extended to
-//! 64 bits as its type says (`width`), or the address of an object. Conditions do not become values unless
-//! somebody wants the value (`condition`).
+//! Every expression leaves its value in a register of its own, in the representation of the typed
+//! tree: an integer extended to 64 bits according to its type (see `width`), or the address of an
+//! object. Conditions become values only where the value is used (see `condition`).
 //!
-//! Keys and arguments go over one tuple stack that nested expressions need as well. So all of them are computed first,
-//! then the stack is emptied and they are pushed.
+//! Keys and arguments are passed on one tuple stack, which nested expressions need as well.
+//! Therefore all of them are computed first; then the stack is emptied and they are pushed.
 
 use super::asm::{assemble, AsmError};
 use super::ir::{Func, Inst, VReg};
@@ -22,7 +22,7 @@ use dtrace_uapi::dif::Op;
 use dtrace_uapi::subr::Subr;
 use dtrace_uapi::types::{DifType, DIF_TF_BYREF, DIF_TF_BYUREF, DIF_TYPE_STRING};
 
-/// The code that returns the value of `expr`.
+/// Generates code that returns the value of `expr`.
 pub fn value(expr: &Expr, types: &Types<'_>) -> Result<Difo, AsmError> {
     let mut lowering = Lowering::new(types);
     let src = lowering.expr(expr);
@@ -31,7 +31,7 @@ pub fn value(expr: &Expr, types: &Types<'_>) -> Result<Difo, AsmError> {
     lowering.finish(src, expr.span, rtype)
 }
 
-/// The code of a predicate: what it returns is 0 exactly if `expr` is false.
+/// Generates the code of a predicate: its result is 0 if and only if `expr` is false.
 pub fn predicate(expr: &Expr, types: &Types<'_>) -> Result<Difo, AsmError> {
     let mut lowering = Lowering::new(types);
     let src = lowering.decision(expr);
@@ -39,7 +39,7 @@ pub fn predicate(expr: &Expr, types: &Types<'_>) -> Result<Difo, AsmError> {
     lowering.finish(src, expr.span, rtype)
 }
 
-/// The code that evaluates `expr` for what it changes and returns nothing.
+/// Generates code that evaluates `expr` for its side effects and returns nothing.
 pub fn effect(expr: &Expr, types: &Types<'_>) -> Result<Difo, AsmError> {
     let mut lowering = Lowering::new(types);
     lowering.expr(expr);
@@ -51,13 +51,13 @@ pub(super) struct Lowering<'a> {
     pub(super) types: &'a Types<'a>,
 }
 
-/// What a value of some type is in a register.
+/// The representation of a type's values in a register.
 pub(super) enum Shape {
     /// An integer of `size` bytes.
     Int { size: u64, signed: bool },
     /// The bits of a floating-point number of `size` bytes, 4 or 8.
     Float { size: u64 },
-    /// An address, or anything else of 64 bits, that takes `size` bytes in memory.
+    /// An address, or another value of 64 bits, that takes `size` bytes in memory.
     Pointer { size: u64 },
     /// The address of an object of `size` bytes.
     Object { size: u64 },
@@ -106,7 +106,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// The type as DIF knows it, of an object at an address that may be in user space.
+    /// Returns DIF's form of the type. `user` says that an object of it is in user space.
     pub(super) fn dif_type(&self, ty: Ty, user: bool) -> DifType {
         let mut dif = self.types.dif_type(ty);
         if user && dif.flags & DIF_TF_BYREF != 0 {
@@ -115,7 +115,7 @@ impl<'a> Lowering<'a> {
         dif
     }
 
-    /// Appends the instruction that `inst` makes for a fresh register, and returns the register.
+    /// Appends the instruction that `inst` returns for a new register, and returns the register.
     pub(super) fn emit(&mut self, span: Span, inst: impl FnOnce(VReg) -> Inst) -> VReg {
         let dst = self.func.vreg();
         self.func.push(inst(dst), span);
@@ -236,7 +236,8 @@ impl<'a> Lowering<'a> {
                 let raw = self.expr(value);
                 let target = self.target(place);
                 match target {
-                    // A store to memory takes the low bits, the expression's value only who reads it.
+                    // A store to memory takes only the low bits, so only the value of the
+                    // expression needs truncating. If that is unused, the code is optimized away.
                     Target::Memory(..) => {
                         self.write(&target, raw, e.ty, span);
                         self.cut(raw, value)
@@ -276,12 +277,13 @@ impl<'a> Lowering<'a> {
                 }
             }
             ExprKind::Call(subr, args) => self.call(*subr, args, span),
-            // Refused before any code is made.
+            // Rejected before code generation.
             ExprKind::Valueless => VReg::ZERO,
         }
     }
 
-    /// Evaluates `body` as long as the condition holds. The tuple stack is empty wherever a round begins.
+    /// Evaluates `body` while the condition holds. The tuple stack is empty at the start of every
+    /// iteration.
     fn repeat(&mut self, condition: &Expr, body: &Expr, span: Span) -> VReg {
         let (head, end) = (self.func.label(), self.func.label());
         self.func.push(Inst::Flush, span);
@@ -294,7 +296,7 @@ impl<'a> Lowering<'a> {
         VReg::ZERO
     }
 
-    /// Leaves the value of `e` in `dst`.
+    /// Stores the value of `e` in `dst`.
     pub(super) fn expr_into(&mut self, e: &Expr, dst: VReg) {
         let span = e.span;
         match &e.kind {
@@ -360,7 +362,7 @@ impl<'a> Lowering<'a> {
             | BinaryOp::LogOr => unreachable!("the typed tree has other nodes for conditions"),
         };
         let value = self.bin(op, a, b, span);
-        // Of two extended operands these give an extended result.
+        // With extended operands these operations give an extended result.
         let narrow = matches!(
             op,
             Op::And | Op::Or | Op::Xor | Op::Udiv | Op::Urem | Op::Srl
@@ -393,7 +395,7 @@ impl<'a> Lowering<'a> {
         for key in keys {
             let ty = self.dif_type(key.ty, key.user);
             let (op, size) = match self.shape(key.ty) {
-                // The machine knows how long a string may be.
+                // The kernel knows the maximum length of a string.
                 Shape::Object { .. } if ty.kind == DIF_TYPE_STRING => (Op::Pushtr, VReg::ZERO),
                 Shape::Object { size } => (Op::Pushtr, self.constant(size, key.span)),
                 _ => (Op::Pushtv, VReg::ZERO),

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! From typed syntax to DIF.
+//! Generates DIF from the typed tree.
 //!
-//! An expression is lowered to a [`Func`](ir::Func) of three-address code over as many virtual registers as it likes
-//! ([`ir`]); what makes no difference is left out (`optimize`); virtual registers are then given the seven that DIF has, the
-//! rest living in clause-local variables for a while ([`regs`]); and the result is written as a DIF object with its tables
+//! An expression is lowered to a [`Func`](ir::Func) of three-address code over an unlimited number
+//! of virtual registers ([`ir`]). Instructions without effect are removed (`optimize`). The virtual
+//! registers are assigned to DIF's seven registers; those that do not fit are spilled to
+//! clause-local variables ([`regs`]). The result is written as a DIF object with its tables
 //! ([`asm`]).
 
 pub mod asm;

@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! What lowering need not care about: copies, values that nobody reads, code that nothing leads to.
+//! Removes what lowering generates needlessly: copies, unused values, unreachable code.
 //!
-//! Lowering makes the code of every node by itself, so it copies results to where they are wanted and computes values
-//! of expressions that are there for their effect. All of it is seen in one pass each, as branches go forward only and
-//! what is read was assigned before.
+//! Lowering generates the code of every node separately, so it copies results to where they are
+//! needed and computes values of expressions that are evaluated only for their effects. One pass
+//! for each suffices, because branches go forward only and every register is assigned before it is
+//! read.
 //!
-//! Invariant: what can fault is kept, whether its value is read or not; the fault is what the program asked for.
+//! Invariant: an instruction that can fault is kept even if its value is unused, because the
+//! program's faults are part of its behaviour.
 
 use super::ir::{Func, Inst, VReg};
 use dtrace_uapi::dif::Op;
 
-/// Leaves out of `func` what makes no difference.
+/// Removes instructions of `func` that have no effect.
 pub(super) fn optimize(func: &mut Func) {
     coalesce(func);
     straighten(func);
     sweep(func);
 }
 
-/// How often each register is read and assigned.
+/// The numbers of reads and assignments of each register.
 struct Uses {
     reads: Vec<u32>,
     assignments: Vec<u32>,
@@ -40,14 +42,15 @@ impl Uses {
         uses
     }
 
-    /// Whether `vreg` carries one value to one place.
+    /// Whether `vreg` is assigned once and read once.
     fn is_temporary(&self, vreg: VReg) -> bool {
         let at = vreg.0 as usize;
         (self.reads[at], self.assignments[at]) == (1, 1)
     }
 }
 
-/// Lets an instruction whose result is copied at once assign the copy.
+/// If the result of an instruction is copied immediately and not used otherwise, assigns it to the
+/// copy's destination.
 fn coalesce(func: &mut Func) {
     let uses = Uses::of(func);
     let mut code: Vec<_> = Vec::with_capacity(func.code.len());
@@ -71,7 +74,7 @@ fn coalesce(func: &mut Func) {
     func.code = code;
 }
 
-/// Removes instructions that do nothing but assign a register that is not read.
+/// Removes instructions whose only effect is to assign a register that is not read.
 fn sweep(func: &mut Func) {
     let mut reads = Uses::of(func).reads;
     let mut code = std::mem::take(&mut func.code);
@@ -90,7 +93,7 @@ fn sweep(func: &mut Func) {
     func.code = code;
 }
 
-/// Whether an instruction can neither fault nor change anything but its register.
+/// Whether an instruction can neither fault nor have effects other than on its register.
 fn is_pure(inst: &Inst) -> bool {
     match inst {
         Inst::Const { .. } | Inst::Str { .. } | Inst::Un { .. } => true,
@@ -100,7 +103,7 @@ fn is_pure(inst: &Inst) -> bool {
     }
 }
 
-/// Removes what no way leads to, and branches to the next instruction.
+/// Removes unreachable code and branches to the next instruction.
 fn straighten(func: &mut Func) {
     let mut wanted = vec![false; func.label_count()];
     for (inst, _) in &func.code {

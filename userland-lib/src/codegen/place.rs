@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Reading and writing places: variables, elements of associative arrays, memory and its bit-fields.
+//! Reads and writes of places: variables, elements of associative arrays, memory and its
+//! bit-fields.
 //!
-//! A place that is read and written (`x[f()]++`) is computed once, into a [`Target`]; only the tuple stack has to be
-//! filled anew for each access.
+//! A place that is both read and written (`x[f()]++`) is computed once, into a [`Target`]; only the
+//! tuple stack must be filled again for each access.
 
 use super::ir::{Inst, VReg, VarDecl};
 use super::lower::{Key, Lowering, Shape};
@@ -19,9 +20,9 @@ use dtrace_uapi::types::{
 };
 use dtrace_uapi::var::{Var, OTHER_MIN};
 
-/// A place whose address or keys are computed.
+/// A place whose address or keys have been computed.
 pub(super) enum Target<'a> {
-    /// A variable, or with keys an element of it.
+    /// A variable, or with keys one of its elements.
     Var(&'a VarRef, Vec<Key>),
     Memory(VReg, Option<Bits>),
 }
@@ -43,14 +44,15 @@ impl Lowering<'_> {
         self.shift_out(word, left, 64 - u64::from(bits.width), bits.signed, span)
     }
 
-    /// Computes what of a place has to be computed.
+    /// Computes the address or the keys of a place.
     pub(super) fn target<'p>(&mut self, place: &'p Place) -> Target<'p> {
         match place {
             Place::Var(var) => Target::Var(var, Vec::new()),
             Place::Element(var, keys) => Target::Var(var, self.keys(keys)),
             Place::Memory { address, bits } => {
                 let address = match self.expr(address) {
-                    // Stores name the register of their address as one that they write, which %r0 cannot be.
+                    // DIF encodes a store's address in the destination register, which %r0 cannot
+                    // be.
                     a @ VReg::ZERO => self.emit(address.span, |dst| Inst::Un {
                         op: Op::Mov,
                         dst,
@@ -120,7 +122,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// Makes a variable accessible: declares it and pushes its keys. Returns what loads it and what stores to it.
+    /// Prepares access to a variable: declares it and pushes its keys. Returns the operations that
+    /// load it and store to it.
     fn variable(&mut self, var: &VarRef, keys: &[Key]) -> (Op, Op) {
         self.declare(var);
         if !keys.is_empty() {
@@ -135,7 +138,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// The bytes of the text at `src` with its NUL: what stands behind it need not be readable.
+    /// Returns the size of the text at `src` including its NUL. Memory behind the NUL need not be
+    /// readable.
     fn text_size(&mut self, src: VReg, span: Span) -> VReg {
         self.func.push(Inst::Flush, span);
         self.func.push(
@@ -203,7 +207,7 @@ impl Lowering<'_> {
         } else {
             DIFV_KIND_SCALAR
         };
-        // A built-in is a register's worth, whatever the program takes it for, or a string.
+        // A built-in variable is 8 bytes, whatever type the program sees, unless it is a string.
         let ty = match self.dif_type(ty, user) {
             ty if ty.kind == DIF_TYPE_STRING => ty,
             ty => DifType {

@@ -1,28 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Virtual registers get DIF's seven.
+//! Register allocation: assigns virtual registers to DIF's seven.
 //!
-//! A linear scan: as branches go forward only, a register is live from its first assignment to its last use in the
-//! order of instructions, and two whose ranges do not meet can share one of DIF's. Where more than seven are live, the
-//! one that is used again last goes to a clause-local variable: every assignment is followed by a store, every use
-//! preceded by a load into a register of its own, whose range is that one instruction. Then the scan starts again.
-//! An instruction names at most three registers, so this comes to an end.
+//! This is a linear scan. Because branches go forward only, a register is live from its first
+//! assignment to its last use in instruction order, and two registers whose ranges do not overlap
+//! can share one of DIF's. If more than seven are live, the one with the latest last use is spilled
+//! to a clause-local variable: every assignment is followed by a store, and every use is preceded
+//! by a load into a new register whose range is that one instruction. Then the scan starts again.
+//! This terminates because an instruction uses at most three registers.
 //!
-//! Clause-local variables serve because they are private to one firing of one clause on one CPU. The ids of those used here
-//! go down from the greatest, away from those of the program.
+//! Clause-local variables are suitable because they are private to one firing of one clause on one
+//! CPU. Spills use ids from the greatest downwards, away from the program's own variables.
 
 use super::ir::{Func, Inst, VReg, VarDecl};
 use dtrace_uapi::dif::{Op, DIF_NREGS};
 use dtrace_uapi::types::{DifType, DIFV_KIND_SCALAR, DIFV_SCOPE_LOCAL, DIF_TYPE_CTF};
 use dtrace_uapi::var::OTHER_MAX;
 
-/// Which of DIF's registers a virtual one has; index it by the virtual register's number.
+/// DIF's register for each virtual register, indexed by the virtual register's number.
 pub(super) type Assignment = Vec<u8>;
 
-/// Gives every register of `func` one of DIF's, spilling where they do not suffice.
+/// Assigns every register of `func` to one of DIF's, and spills where these do not suffice.
 pub(super) fn allocate(func: &mut Func) -> Assignment {
-    // Registers made for a spill live within one instruction; spilling them again would not help.
+    // Registers created for a spill live within one instruction; spilling them again would not
+    // help.
     let mut pinned = vec![false; func.vreg_count()];
     let mut spills = 0;
     loop {
@@ -38,7 +40,7 @@ pub(super) fn allocate(func: &mut Func) -> Assignment {
     }
 }
 
-/// The instructions between which a register is live.
+/// The first and the last instruction at which a register is live.
 #[derive(Clone, Copy)]
 struct Range {
     vreg: VReg,
@@ -46,7 +48,7 @@ struct Range {
     end: usize,
 }
 
-/// The ranges of all registers that are ever named, by their beginning.
+/// Returns the live ranges of all registers in use, sorted by start.
 fn ranges(func: &mut Func) -> Vec<Range> {
     let mut ranges: Vec<Option<Range>> = vec![None; func.vreg_count()];
     let mut note = |vreg: VReg, at: usize| {
@@ -71,13 +73,14 @@ fn ranges(func: &mut Func) -> Vec<Range> {
     ranges
 }
 
-/// One pass over the ranges: an assignment, or the register to spill.
+/// Scans the ranges once. Returns an assignment, or the register to spill.
 fn scan(func: &mut Func, pinned: &[bool]) -> Result<Assignment, VReg> {
     let mut assignment = vec![0; func.vreg_count()];
     let mut free: Vec<u8> = (1..DIF_NREGS).rev().collect();
     let mut active: Vec<Range> = Vec::new();
     for range in ranges(func) {
-        // A register whose last use is here can be assigned here: operands are read before the result is written.
+        // A register whose last use is here can be reused here, because operands are read before
+        // the result is written. A range of one instruction still occupies its register there.
         active.retain(|old| {
             let lives = old.end > range.start || old.start == old.end && old.end == range.start;
             if !lives {

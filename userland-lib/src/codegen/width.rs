@@ -3,12 +3,14 @@
 
 //! Integers narrower than a register.
 //!
-//! A register holds an integer extended to 64 bits as its type says. Of unsigned types that is always so: what a
-//! computation gives is extended anew, and wraps as C has it. Of signed types it is not: C leaves open what comes of an
-//! overflow, and in D it has always been the 64-bit result, as long as it is computed with in that type. It is cut to
-//! the type where it leaves it: where it is stored, recorded, made a key, compared or converted; [`Lowering::exact`]
-//! does that, with no code where the value is one of its type anyway. What is computed with operands narrower than an
-//! `int` is C's `int` too, while the result is of the operands' type.
+//! A register contains an integer extended to 64 bits according to its type. For unsigned types
+//! this always holds: every result is extended again, which gives C's wrap-around. For signed types
+//! it does not: C leaves overflow undefined, and D has always kept the 64-bit result as long as
+//! computations stay in that type. The value is truncated to the type where it leaves the
+//! computation: where it is stored, recorded, used as a key, compared or converted.
+//! [`Lowering::exact`] does this, and generates no code if the value is known to fit its type.
+//! Computations with operands narrower than `int` are done in `int` as in C, but the result has the
+//! operands' type.
 
 use super::ir::VReg;
 use super::lower::{Lowering, Shape};
@@ -20,7 +22,7 @@ use crate::types::Ty;
 use dtrace_uapi::dif::Op;
 
 impl Lowering<'_> {
-    /// The result of arithmetic in type `ty` as far as C says what it is.
+    /// Returns the result of arithmetic in type `ty`, wrapped if the type is unsigned.
     pub(super) fn wrap(&mut self, value: VReg, ty: Ty, span: Span) -> VReg {
         match self.shape(ty) {
             Shape::Int { signed: false, .. } => self.extend(value, ty, span),
@@ -28,13 +30,13 @@ impl Lowering<'_> {
         }
     }
 
-    /// The value of `e` cut to its type.
+    /// Returns the value of `e` truncated to its type.
     pub(super) fn exact(&mut self, e: &Expr) -> VReg {
         let value = self.expr(e);
         self.cut(value, e)
     }
 
-    /// `value`, which is that of `e`, cut to the type of `e`.
+    /// Returns `value`, the value of `e`, truncated to the type of `e`.
     pub(super) fn cut(&mut self, value: VReg, e: &Expr) -> VReg {
         match self.is_exact(e) {
             true => value,
@@ -42,7 +44,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Whether the value of `e` is one of its type for certain.
+    /// Whether the value of `e` is known to fit its type.
     pub(super) fn is_exact(&self, e: &Expr) -> bool {
         let Shape::Int { size, signed } = self.shape(e.ty) else {
             return true;
@@ -76,7 +78,8 @@ impl Lowering<'_> {
         matches!(self.shape(e.ty), Shape::Int { .. })
     }
 
-    /// Extends the low bits of `value` to 64 as type `ty` says; nothing where they are 64.
+    /// Extends the low bits of `value` to 64 bits according to type `ty`. Generates no code if it
+    /// has 64 bits.
     pub(super) fn extend(&mut self, value: VReg, ty: Ty, span: Span) -> VReg {
         match self.shape(ty) {
             Shape::Int { size, signed } if size < 8 => {
@@ -115,7 +118,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The value of `from` as an integer of type `to`.
+    /// Converts the value of `from` to an integer of type `to`.
     pub(super) fn convert(&mut self, value: VReg, from: &Expr, to: Ty, span: Span) -> VReg {
         let from = self.computed(from);
         match (self.fits(from, to), self.is_exact(from)) {
@@ -125,7 +128,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The computation whose result `e` calls by a narrower type, or `e` itself.
+    /// Returns the computation whose result `e` retypes to a narrower type, or `e` itself.
     pub(super) fn computed<'e>(&self, e: &'e Expr) -> &'e Expr {
         match &e.kind {
             ExprKind::Retype(inner) if self.is_integer(inner) && !self.fits(inner, e.ty) => inner,
@@ -133,7 +136,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Whether every value of the type of `from` is one of the type `to`, in the same register.
+    /// Whether every value of the type of `from` has the same register contents in type `to`.
     fn fits(&self, from: &Expr, to: Ty) -> bool {
         match (self.shape(from.ty), self.shape(to)) {
             (Shape::Int { size: a, signed: x }, Shape::Int { size: b, signed: y }) => {

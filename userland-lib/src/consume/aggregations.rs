@@ -1,10 +1,11 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Snapshots of aggregation buffers cut into entries and added up.
+//! Splits snapshots of aggregation buffers into entries and sums them up.
 //!
-//! An entry is an aggregation's number, its keys and its value; a number of zero is padding. The same variable
-//! may be fed by several clauses, each with a number of its own: the variable, not the number, says what is added to what.
+//! An entry consists of an aggregation's id, its keys and its value. An id of zero is padding.
+//! Several clauses may aggregate into the same variable, each with an id of its own. Entries are
+//! summed by variable, not by id.
 
 use super::fields::range;
 use super::layout::{Aggregation, Layouts};
@@ -14,7 +15,7 @@ use dtrace_uapi::action::Action;
 use dtrace_uapi::types::AggId;
 use zerocopy::FromBytes;
 
-/// Adds the entries of `data` to `table`.
+/// Merges the entries of `data` into `table`.
 pub fn add(
     context: Context<'_>,
     layouts: &mut Layouts,

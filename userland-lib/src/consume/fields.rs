@@ -1,11 +1,12 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What the fields of a record mean.
+//! The meaning of a record's fields.
 //!
-//! The kernel describes a field by its place, its action and the number of its statement. The type that the value has in D is in
-//! the statement. Both are joined when a description is first seen, not for each record: the statement of what is enabled
-//! does not change. Fields of one statement stand together: they are a [`Group`].
+//! The kernel describes a field by its position, its action and the number of its statement. The
+//! statement has the D type of the value. Both are combined when a description is first read, not
+//! for each record, because the statement of an enabled action does not change. Consecutive fields
+//! of one statement form a [`Group`].
 
 use crate::render::{Datum, Kind};
 use crate::statement::{self, Statement};
@@ -16,16 +17,17 @@ use std::ops::Range;
 /// A field of a record, or of an aggregation's entry.
 #[derive(Debug)]
 pub struct Field {
-    /// The action that records it, if it is known.
+    /// The action that records it; `None` if the library does not know it.
     pub action: Option<Action>,
     place: Range<usize>,
     kind: Kind,
-    /// Size and sign of the integer that the value is shown as, where it is one.
+    /// Size and signedness of the integer to which the value is narrowed if it fits.
     fitted: Option<(u8, bool)>,
 }
 
 impl Field {
-    /// The field that `desc` describes, given D's type for it.
+    /// Makes the field that `desc` describes. `ty` is its D type; without one, an expression of an
+    /// integer's size is taken as signed.
     pub fn new(ty: Option<statement::Kind>, desc: &RecDesc) -> Self {
         let action = Action::from_raw(desc.action);
         let ty = ty.unwrap_or(match desc.size {
@@ -43,18 +45,18 @@ impl Field {
         }
     }
 
-    /// Whether there is nothing of it in the record.
+    /// Whether it has no bytes in the record.
     pub fn is_empty(&self) -> bool {
         self.place.is_empty()
     }
 
-    /// Its bytes in `record`; none if it lies outside.
+    /// Returns its bytes in `record`; none if it lies outside.
     #[inline]
     pub fn data<'a>(&self, record: &'a [u8]) -> &'a [u8] {
         record.get(self.place.clone()).unwrap_or_default()
     }
 
-    /// Its value in `record`.
+    /// Returns its value in `record`.
     #[inline]
     pub fn datum<'a>(&self, record: &'a [u8]) -> Datum<'a> {
         let datum = Datum::new(self.kind, self.data(record));
@@ -69,12 +71,12 @@ impl Field {
 #[derive(Debug)]
 pub struct Group {
     statement: u64,
-    /// The fields, one at least.
+    /// The fields, at least one.
     pub fields: Vec<Field>,
 }
 
 impl Group {
-    /// The groups of a record whose fields are `descs`. A field of nobody's statement stands alone.
+    /// Groups the fields `descs` of a record. A field without a statement is a group of its own.
     pub fn all(descs: &[RecDesc], statements: &[Statement]) -> Vec<Self> {
         let groups = descs.chunk_by(|desc, next| desc.uarg != 0 && desc.uarg == next.uarg);
         groups
@@ -82,7 +84,7 @@ impl Group {
             .collect()
     }
 
-    /// Their statement, if it is one of `statements`.
+    /// Returns their statement, if it is one of `statements`.
     #[inline]
     pub fn statement<'a>(&self, statements: &'a [Statement]) -> Option<&'a Statement> {
         statement::find(statements, statement::FIRST, self.statement)
@@ -105,7 +107,7 @@ impl Group {
     }
 }
 
-/// Where a field lies in its record.
+/// Returns the range of a field's bytes in its record.
 pub fn range(desc: &RecDesc) -> Range<usize> {
     let start = desc.offset as usize;
     start..start + desc.size as usize
@@ -170,7 +172,7 @@ mod tests {
         };
         let field = |offset, size| Field::new(Some(ty), &desc(1, offset, size));
         assert_eq!(field(2, 1).datum(&record).data, [1]);
-        // More than a byte holds is shown whole.
+        // A value that does not fit in a byte keeps its size.
         assert_eq!(field(2, 2).datum(&record).data, [1, 2]);
         assert_eq!(field(3, 2).datum(&record).data, [2]);
         assert!(field(4, 4).data(&record).is_empty());

@@ -1,10 +1,11 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What the records in the buffers look like: descriptions that the kernel gives by number, checked once and kept.
+//! The layouts of records: descriptions that the kernel supplies by number, validated once and
+//! kept.
 //!
-//! Invariant: every record of a kept description lies within its data, and the data within `size`; whoever has
-//! `size` bytes of a record may take each of its fields without another check failing.
+//! Invariant: every field of a kept description that is not empty lies behind the head and within
+//! `size`. So with `size` bytes of a record, reading any of its fields cannot fail.
 
 use super::fields::{Field, Group};
 use super::{ConsumeError, Context};
@@ -16,13 +17,14 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use zerocopy::FromZeros;
 
-/// The largest data of one enabled probe or aggregation entry that is believed.
+/// Maximum accepted size of a record or an aggregation entry, bytes. Larger ones are treated as
+/// inconsistent.
 const DATA_MAX: u32 = 64 << 20;
 
 /// A probe's name, as text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProbeName {
-    /// The probe's number.
+    /// The probe's id.
     pub id: ProbeId,
     /// Provider.
     pub provider: String,
@@ -56,29 +58,29 @@ impl std::fmt::Display for ProbeName {
     }
 }
 
-/// An enabled probe.
+/// An enabled probe: a probe with one of its clauses.
 #[derive(Debug)]
 pub struct EnabledProbe {
-    /// Its number.
+    /// Its id.
     pub epid: Epid,
     /// The probe.
     pub probe: Rc<ProbeName>,
     /// The number of its clause.
     pub clause: u64,
-    /// Size of a record of it, with its head.
+    /// Size of one of its records with the head, bytes.
     pub size: usize,
-    /// The fields, by their statements.
+    /// The fields, grouped by statement.
     pub groups: Vec<Group>,
     /// Whether this is the library's own clause of `dtrace:::ERROR`.
     pub is_error: bool,
 }
 
-/// An aggregation: what one aggregating action of one enabled probe makes.
+/// The layout of the entries of one aggregating action of one enabled probe.
 #[derive(Debug)]
 pub struct Aggregation {
-    /// Size of an entry, with the number in front.
+    /// Size of an entry with the id before it, bytes.
     pub size: usize,
-    /// The variable; 0 for one of nobody's.
+    /// The variable; 0 if no statement of the consumer describes the action.
     pub var: AggVarId,
     /// The keys.
     pub keys: Vec<Field>,
@@ -86,7 +88,7 @@ pub struct Aggregation {
     pub value: RecDesc,
 }
 
-/// All descriptions seen so far.
+/// All descriptions that were read so far.
 #[derive(Debug, Default)]
 pub struct Layouts {
     probes: HashMap<ProbeId, Rc<ProbeName>>,
@@ -95,7 +97,8 @@ pub struct Layouts {
 }
 
 impl Layouts {
-    /// The enabled probe `epid`.
+    /// Returns the enabled probe `epid`. Fails if the device does not know it or its description is
+    /// inconsistent.
     pub fn enabled(
         &mut self,
         context: Context<'_>,
@@ -105,7 +108,8 @@ impl Layouts {
             return Ok(Rc::clone(known));
         }
         let (head, fields) = context.device.enabled_probe(epid)?;
-        // A clause that records nothing has no size. Should a record of it turn up, it is a head alone.
+        // A clause that records nothing has size 0. If a record of it appears, it can be only a
+        // head.
         let size = match head.size {
             0 => size_of::<RecHdr>() as u32,
             size => size,
@@ -127,7 +131,8 @@ impl Layouts {
         Ok(enabled)
     }
 
-    /// The probe `id`. One that has gone meanwhile (its module was unloaded) has no name.
+    /// Returns the probe `id`. A probe that no longer exists (its module was unloaded) has empty
+    /// names.
     pub fn probe(
         &mut self,
         device: &dyn Device,
@@ -136,6 +141,7 @@ impl Layouts {
         if let Some(known) = self.probes.get(&id) {
             return Ok(Rc::clone(known));
         }
+        // `next_probe` returns the first probe with a greater id than the pattern's.
         let mut pattern = ProbeDesc::new_zeroed();
         pattern.id = id.saturating_sub(1);
         let name = match device.next_probe(&pattern)? {
@@ -150,7 +156,8 @@ impl Layouts {
         Ok(name)
     }
 
-    /// The aggregation `id`.
+    /// Returns the aggregation `id`. Fails if the device does not know it or its description is
+    /// inconsistent.
     pub fn aggregation(
         &mut self,
         context: Context<'_>,
@@ -168,7 +175,7 @@ impl Layouts {
             Some(Statement::Aggregate { var, keys }) => (*var, &keys[..]),
             _ => (0, &[][..]),
         };
-        // An increment given to a quantization has a record without size.
+        // The increment given to a distribution has a field without size, which is not a key.
         let keys = fields.iter().filter(|key| key.size > 0).enumerate();
         let aggregation = Rc::new(Aggregation {
             size: head.size as usize,
@@ -183,7 +190,8 @@ impl Layouts {
     }
 }
 
-/// Whether `fields` lie between a head of `head` bytes and the end of `size` bytes.
+/// Checks that all `fields` that are not empty lie between a head of `head` bytes and the end of
+/// `size` bytes.
 fn check(fields: &[RecDesc], head: usize, size: u32) -> Result<(), ConsumeError> {
     if size > DATA_MAX || (size as usize) < head {
         return Err(ConsumeError::Layout("a record has an impossible size"));

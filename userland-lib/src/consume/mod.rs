@@ -1,15 +1,15 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! From the kernel's buffers to text.
+//! Converts the kernel's buffers to text.
 //!
-//! A [`Consumer`] reads snapshots of all CPUs ([`records`]), brings their records into one order ([`order`]), and
-//! walks each record's fields: what a field means is looked up in the program's statements, how it looks is
-//! [`crate::render`]'s business. Aggregations are kept here for as long as tracing lasts, because the kernel only
-//! ever hands out what was added since the last time.
+//! A [`Consumer`] reads snapshots of all CPUs ([`records`]), orders their records ([`order`]), and
+//! walks the fields of each record. The program's statements define the meaning of a field,
+//! [`crate::render`] its form. Aggregations are kept here while tracing lasts, because the kernel
+//! returns only the increments since the last snapshot.
 //!
-//! Nothing is printed to where the library's user did not ask for it: records become text in the given writer,
-//! and everything that is *about* tracing (faults, drops, failed options) becomes an [`Event`].
+//! The library prints only to the outputs that its user supplies. Records become text in the given
+//! writer, and everything *about* tracing (faults, drops, failed options) becomes an [`Event`].
 
 mod aggregations;
 mod fields;
@@ -47,23 +47,23 @@ use rustix::thread::{self, CapabilitySet};
 use std::io;
 use std::os::fd::BorrowedFd;
 
-/// Why consuming ended early.
+/// Why consuming failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ConsumeError {
     /// The device failed.
     #[error("{}", plain(.0))]
     Device(#[from] io::Error),
-    /// The device's data contradict each other.
+    /// The device's data is inconsistent.
     #[error("inconsistent data from the kernel: {0}")]
     Layout(&'static str),
-    /// There is no memory to read a buffer into.
+    /// There is no memory into which to read a buffer.
     #[error("no memory to read CPU {cpu}'s {which} buffer of {}", size_text(*.size))]
     Room {
-        /// Whose buffer.
+        /// The buffer's CPU.
         cpu: u32,
-        /// Which one.
+        /// The kind of buffer.
         which: Buffer,
-        /// How much it may hold, bytes.
+        /// The buffer's size as set by the options, bytes.
         size: u64,
     },
     /// The output cannot be written.
@@ -71,18 +71,18 @@ pub enum ConsumeError {
     Output(#[source] io::Error),
 }
 
-/// Something that happened besides the records.
+/// Something besides the records that the consumer reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A fault in probe context.
     Fault(String),
-    /// The source of the expression of the last fault.
+    /// The source location and the expression of the last fault.
     Place(String),
-    /// Records, aggregations or variables were lost.
+    /// Records, aggregations or variables were dropped.
     Drop(String),
-    /// There was less memory for a buffer than was asked for.
+    /// A buffer is smaller than requested, because there was not enough memory.
     Lowered(String),
-    /// A fault of the library while it handled a record.
+    /// An error of the library while it handled a record.
     Library(String),
     /// A watched process ended.
     Ended(crate::proc::Ended),
@@ -100,38 +100,41 @@ impl std::fmt::Display for Event {
     }
 }
 
-/// Where records and events go.
+/// The destinations of records and events.
 pub struct Sink<'a> {
-    /// The text.
+    /// Receives the text of records.
     pub out: &'a mut dyn Output,
-    /// What else happens.
+    /// Receives the events.
     pub event: &'a mut dyn FnMut(Event),
 }
 
-/// What a program means, and how addresses and times look: all that records are read with.
+/// All that reading records needs: the device, the meaning of programs, and the form of addresses
+/// and times.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     /// The device.
     pub device: &'a dyn Device,
-    /// The statements of all programs, in the order of their numbers. Between two calls there may be more, but no others.
+    /// The statements of all programs, in the order of their numbers. Between two calls statements
+    /// may be added, but not removed or changed.
     pub statements: &'a [Statement],
-    /// Where in the source a fault happened.
+    /// The source locations of faults.
     pub places: &'a Places,
-    /// Names of addresses.
+    /// Resolves addresses to names.
     pub symbols: &'a dyn Symbolizer,
-    /// The zone of times.
+    /// The time zone in which times are printed.
     pub zone: &'a Zone,
-    /// Waits until a descriptor is readable, and does meanwhile what others wait for.
+    /// Waits until a descriptor is readable, and meanwhile serves processes that wait for the
+    /// consumer.
     pub wait: &'a dyn Fn(BorrowedFd<'_>),
 }
 
-/// Waits until a descriptor is readable, which nobody else waits for.
+/// Waits until a descriptor is readable, and serves nothing meanwhile.
 pub fn until_readable(descriptor: BorrowedFd<'_>) {
     let mut ready = [PollFd::from_borrowed_fd(descriptor, PollFlags::IN)];
     while poll(&mut ready, None) == Err(rustix::io::Errno::INTR) {}
 }
 
-/// So many snapshots' memory is kept for the next ones.
+/// Maximum number of snapshots whose memory is kept for later snapshots.
 const ROOMS: usize = 4;
 
 /// The state of consuming.
@@ -142,31 +145,34 @@ pub struct Consumer {
     aggregations: Aggregations,
     redirect: Redirect,
     flow: Vec<Flow>,
+    /// Whether the header of the output was printed.
     headed: bool,
-    /// The record that is being walked, or comes next, goes on with the line.
+    /// Whether the next record continues the line of the previous one.
     goes_on: bool,
     exit_status: Option<i32>,
     status: Status,
+    /// Memory for snapshots.
     rooms: Vec<Vec<u8>>,
+    /// The text of the current record, kept to reuse its memory.
     text: Vec<u8>,
-    /// How values look, by the options as the record that is being walked finds them.
+    /// The form of values, by the options as they are at the current record.
     style: Style,
-    /// Whether the aggregations were taken in after the records that are being walked.
+    /// Whether the aggregations were read after the records that are being walked.
     fresh: bool,
 }
 
 impl Consumer {
-    /// The status that `exit()` was given, if its record was seen.
+    /// Returns the argument of `exit()`, if its record was consumed.
     pub fn exit_status(&self) -> Option<i32> {
         self.exit_status
     }
 
-    /// Makes an aggregation's variable known, so that it can be printed before anything was aggregated.
+    /// Declares an aggregation's variable, so that it can be printed before anything is aggregated.
     pub fn declare(&mut self, var: AggVarId, func: Action, arg: u64) {
         self.aggregations.declare(var, func, arg);
     }
 
-    /// Reports what was lost since the last time.
+    /// Reports the drops since the last call.
     pub fn note_status(&mut self, status: Status, options: &Options, sink: &mut Sink<'_>) {
         for (tag, text) in message::status_drops(&self.status, &status) {
             dropped(options, sink, tag, text);
@@ -174,7 +180,7 @@ impl Consumer {
         self.status = status;
     }
 
-    /// Takes in what the aggregation buffers hold.
+    /// Reads the aggregation buffers and adds their entries to the totals.
     pub fn read_aggregations(
         &mut self,
         context: Context<'_>,
@@ -204,8 +210,9 @@ impl Consumer {
         Ok(())
     }
 
-    /// Takes in aggregations for a record that looks at them: what was aggregated before it has to be there. With
-    /// an `aggrate` that somebody has set they are as old as that says.
+    /// Reads the aggregations, unless that was done already, before a record that uses them, so
+    /// that they include all that was aggregated before it. If the user has set `aggrate`, they are
+    /// read only at that rate.
     fn refresh(
         &mut self,
         context: Context<'_>,
@@ -218,9 +225,11 @@ impl Consumer {
         self.read_aggregations(context, options, sink)
     }
 
-    /// Consumes what the principal buffers hold. While tracing goes on, records that are younger than another
-    /// CPU's snapshot wait for the next call; `last` is the CPU that fired `END`, when tracing has ended. Tells how
-    /// full the fullest buffer was, of 100.
+    /// Reads the principal buffers and consumes their records. With `temporal`, while tracing
+    /// continues, records that are later than another CPU's snapshot wait for the next call.
+    /// `first` is the CPU that fired `BEGIN`. `last` is the CPU that fired `END`; it is `None`
+    /// until tracing has ended. Returns how full the fullest buffer was, in percent; 100 if it
+    /// dropped records.
     pub fn read_records(
         &mut self,
         context: Context<'_>,
@@ -254,7 +263,7 @@ impl Consumer {
         context.symbols.taken();
         self.fresh = false;
         self.style = walk::style(options);
-        // The queue is taken out while its records are walked, which changes everything else.
+        // Walking a record borrows the whole consumer mutably, so take the queue out meanwhile.
         let mut queue = std::mem::take(&mut self.queue);
         let temporal = options.is_on(Opt::Temporal);
         let mut walk = |turn: order::Turn<'_>| self.walk(context, options, sink, &turn);
@@ -312,7 +321,7 @@ impl Consumer {
         }
         let desc = match device.snapshot(which, cpu, &mut room[..size]) {
             Ok(Some(desc)) => desc,
-            // Ring and fill buffers are read when tracing has ended.
+            // `EBUSY`: ring and fill buffers can be read only after tracing has ended.
             Err(error) if error.raw_os_error() != Some(Errno::EBUSY as i32) => {
                 return Err(error.into())
             }
@@ -334,7 +343,7 @@ impl Consumer {
         }))
     }
 
-    /// Keeps memory for the next snapshot.
+    /// Keeps memory for later snapshots; releases it if there is enough.
     fn keep(&mut self, room: Vec<u8>) {
         if self.rooms.len() < ROOMS {
             self.rooms.push(room);
@@ -342,16 +351,19 @@ impl Consumer {
     }
 }
 
-/// Zeroed memory; `None` where there is none. It costs nothing until the kernel writes to it, which memory that is reserved and
-/// then filled would: so that it can be had is tried first.
+/// Allocates zeroed memory; `None` if there is not enough. `vec![0; size]` gets zero pages, which
+/// cost nothing until the kernel writes to them, but it aborts if there is no memory. Reserving
+/// memory fallibly and filling it would touch all pages. So a fallible reservation of the same size
+/// is tried and released first.
 fn fresh(size: usize) -> Option<Vec<u8>> {
     let mut tried = Vec::<u8>::new();
     tried.try_reserve_exact(size).ok()?;
+    // Keeps the compiler from removing the trial allocation.
     drop(std::hint::black_box(tried));
     Some(vec![0; size])
 }
 
-/// What was read from one buffer.
+/// A snapshot of one buffer, with fields of its [`BufDesc`](dtrace_uapi::ioctl::BufDesc).
 struct Read {
     data: Filled,
     drops: u64,
@@ -359,7 +371,7 @@ struct Read {
     timestamp: u64,
 }
 
-/// Reports what was lost, under `droptags` with the tag of its kind.
+/// Reports drops; with `droptags` the tag of their kind is added.
 fn dropped(options: &Options, sink: &mut Sink<'_>, tag: &str, text: String) {
     let text = if options.compile.droptags {
         format!("[{tag}] {text}")
@@ -369,7 +381,7 @@ fn dropped(options: &Options, sink: &mut Sink<'_>, tag: &str, text: String) {
     (sink.event)(Event::Drop(text));
 }
 
-/// The message for a fault on `probe`: `arg2` to `arg5` of `dtrace:::ERROR`.
+/// Returns the message for a fault on `probe`, from `arg2` to `arg5` of `dtrace:::ERROR`.
 fn fault_text(probe: &EnabledProbe, [action, offset, fault, addr]: [u64; 4]) -> String {
     let fault = u32::try_from(fault)
         .ok()
@@ -389,7 +401,8 @@ fn fault_text(probe: &EnabledProbe, [action, offset, fault, addr]: [u64; 4]) -> 
     )
 }
 
-/// The capability that who may see everything lacks to read memory as well.
+/// Returns the capability that a consumer with `CAP_PERFMON` lacks for the access that caused
+/// `fault`: `CAP_BPF`, without which it may not read memory. `None` for other consumers and faults.
 fn lacks(fault: Fault) -> Option<&'static str> {
     let has = thread::capabilities(None).ok()?.effective;
     if !has.contains(CapabilitySet::PERFMON) {
@@ -401,7 +414,7 @@ fn lacks(fault: Fault) -> Option<&'static str> {
     }
 }
 
-/// An enabled probe as messages name it.
+/// Returns an enabled probe as it appears in messages.
 fn named(probe: &EnabledProbe) -> message::Probe<'_> {
     let name = &probe.probe;
     message::Probe {

@@ -1,52 +1,54 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The order in which the CPUs' records are consumed.
+//! The order in which the records of all CPUs are consumed.
 //!
-//! Each CPU's records are in the order of time, but the buffers are switched one after the other: the last
-//! snapshot of a round holds records that are younger than the first snapshot's end. They are merged up to the
-//! earliest of the round's switching times; what is younger waits for the next round, when everything older than
-//! it is certain to be there. Without `temporal` a round is consumed CPU by CPU, and nothing waits.
+//! The records of each CPU are ordered by time, but the buffers are switched one after another. So
+//! the last snapshot of a round may hold records that are later than the end of the first snapshot.
+//! Records are merged up to the earliest switching time of the round. Later ones wait for the next
+//! round, when all earlier records are certain to have been read. Without `temporal` a round is
+//! consumed CPU by CPU, and no record waits.
 //!
-//! The memory of a snapshot that is consumed is kept for the next one: to get fresh memory from the kernel costs more than to fill
-//! it.
+//! The memory of a consumed snapshot is kept for the next, because getting fresh memory from the
+//! kernel costs more than filling it.
 //!
-//! Invariant: a CPU's own records never change places.
+//! Invariant: records of one CPU are never reordered.
 
 use super::records::{Record, Snapshot};
 use std::collections::VecDeque;
 
-/// Records of all CPUs that wait to be consumed.
+/// The records of all CPUs that wait to be consumed.
 #[derive(Debug, Default)]
 pub struct Queue {
     cpus: Vec<VecDeque<Pending>>,
     rooms: Vec<Vec<u8>>,
 }
 
-/// A snapshot that is partly consumed.
+/// A snapshot whose records are consumed from `next` on.
 #[derive(Debug)]
 struct Pending {
     snapshot: Snapshot,
     next: usize,
 }
 
-/// A record whose turn it is.
+/// The record to consume.
 #[derive(Debug)]
 pub struct Turn<'a> {
-    /// The CPU that made it.
+    /// The CPU that recorded it.
     pub cpu: u32,
     /// Its bytes, with the head.
     pub bytes: &'a [u8],
     /// The record.
     pub record: &'a Record,
-    /// The record that follows on the same CPU, if it is there already; not one of the same clause in the same firing.
+    /// The record that follows on the same CPU, if it was read already. Later parts of the same
+    /// clause in the same firing are skipped.
     pub following: Option<&'a Record>,
-    /// Whether the next record is of the same clause in the same firing.
+    /// Whether the next record is a later part of the same clause in the same firing.
     pub goes_on: bool,
 }
 
 impl Queue {
-    /// Adds a snapshot of `cpu`.
+    /// Appends a snapshot of `cpu`.
     pub fn push(&mut self, cpu: u32, snapshot: Snapshot) {
         let cpu = cpu as usize;
         if self.cpus.len() <= cpu {
@@ -58,12 +60,12 @@ impl Queue {
         }
     }
 
-    /// The memory of the snapshots that have been consumed since the last call.
+    /// Returns the memory of the snapshots that were consumed since the last call.
     pub fn rooms(&mut self) -> impl Iterator<Item = Vec<u8>> + '_ {
         self.rooms.drain(..)
     }
 
-    /// Gives the records up to the time `until` to `consume`, in the order of time.
+    /// Passes the records up to and including the time `until` to `consume`, in the order of time.
     pub fn merge<E>(
         &mut self,
         until: u64,
@@ -75,7 +77,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Gives all records to `consume`, CPU by CPU; `first` goes first and `last` last.
+    /// Passes all records to `consume`, CPU by CPU, with the CPU `first` first and `last` last.
     pub fn by_cpu<E>(
         &mut self,
         first: Option<u32>,
@@ -95,7 +97,8 @@ impl Queue {
         Ok(())
     }
 
-    /// The CPU with the oldest record, if that is not younger than `until`; of several the lowest.
+    /// Returns the CPU with the oldest record, the lowest of several, if that record is not later
+    /// than `until`.
     fn oldest(&self, until: u64) -> Option<usize> {
         let first = |queue: &VecDeque<Pending>| {
             let pending = queue.front()?;
@@ -146,8 +149,9 @@ impl Queue {
     }
 }
 
-/// The record that follows `record` and its clause's later parts of the same firing, and whether there are such parts. The one behind
-/// `record` is record `next` of the first snapshot, if that has as many.
+/// Returns the record that follows `record` and all later parts of its clause in the same firing,
+/// and whether there are such parts. `next` is the index, in the first snapshot of `queue`, of the
+/// record behind `record`; it may be the snapshot's length.
 fn after_parts<'a>(
     queue: &'a VecDeque<Pending>,
     record: &'a Record,
@@ -213,7 +217,7 @@ mod tests {
         queue.push(0, snapshot(&[50, 60]));
         assert_eq!(merged(&mut queue, u64::MAX), [(0, 50), (1, 55), (0, 60)]);
         assert_eq!(merged(&mut queue, u64::MAX), []);
-        // The memory of all three is free again.
+        // The memory of all three snapshots is released.
         assert_eq!((queue.rooms().count(), queue.rooms().count()), (3, 0));
     }
 

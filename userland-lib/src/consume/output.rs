@@ -1,16 +1,16 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Where text goes: to the given output, or to the file that `freopen()` named last.
+//! The destination of text: the given output, or the file that `freopen()` named last.
 
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, Stdout, Write};
 use std::os::fd::AsFd;
 
-/// Where text goes, and may be taken back by `ftruncate()`.
+/// A destination of text that `ftruncate()` can empty.
 pub trait Output: Write {
-    /// Removes what was written. What cannot be taken back, since it went to a terminal or a pipe, stays.
+    /// Removes the text that was written. Has no effect on a terminal or a pipe.
     fn truncate(&mut self) -> io::Result<()>;
 }
 
@@ -35,7 +35,7 @@ impl Output for BufWriter<Stdout> {
     }
 }
 
-/// Empties a file; does nothing to what is none.
+/// Empties and rewinds a regular file; does nothing to any other.
 fn empty(mut file: &File) -> io::Result<()> {
     if !file.metadata()?.is_file() {
         return Ok(());
@@ -44,14 +44,15 @@ fn empty(mut file: &File) -> io::Result<()> {
     file.rewind()
 }
 
-/// The file that output is redirected to, if it is.
+/// The file to which output is redirected, if any.
 #[derive(Debug, Default)]
 pub struct Redirect {
     file: Option<BufWriter<File>>,
 }
 
 impl Redirect {
-    /// Redirects output to `path`, or back to the given output if that is empty.
+    /// Redirects output to the file `path`, which is created or emptied, or back to the given
+    /// output if `path` is empty.
     pub fn reopen(&mut self, path: &OsStr) -> io::Result<()> {
         self.flush()?;
         self.file = match path.is_empty() {
@@ -61,7 +62,7 @@ impl Redirect {
         Ok(())
     }
 
-    /// Where text goes now.
+    /// Returns the current destination; `out` is the given output.
     pub fn output<'a>(&'a mut self, out: &'a mut dyn Output) -> &'a mut dyn Output {
         match &mut self.file {
             Some(file) => file,
@@ -69,7 +70,7 @@ impl Redirect {
         }
     }
 
-    /// Writes out what is kept back.
+    /// Writes out the buffered text of the file.
     pub fn flush(&mut self) -> io::Result<()> {
         match &mut self.file {
             Some(file) => file.flush(),

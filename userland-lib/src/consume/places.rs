@@ -1,16 +1,17 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Where in the source a fault happened.
+//! The source locations of faults.
 //!
-//! The kernel tells a fault by the enabled probe, the number of the action and the offset in its DIF. The enabled probe carries the
-//! number of its clause, and the offset finds the expression that the instruction was made for.
+//! The kernel reports a fault by the enabled probe, the number of the action and the offset in its
+//! DIF. The description of the enabled probe has the number of its clause, and the offset leads to
+//! the expression from which the instruction was compiled.
 
 use crate::program::Program;
 use crate::source::{Origin, Source, Span};
 use std::rc::Rc;
 
-/// The places of the instructions of all compiled programs.
+/// The source locations of the instructions of all compiled programs.
 #[derive(Debug, Default)]
 pub struct Places {
     clauses: Vec<Clause>,
@@ -20,14 +21,14 @@ pub struct Places {
 struct Clause {
     number: u64,
     source: Rc<Source>,
-    /// Of the predicate's instructions.
+    /// The locations of the predicate's instructions.
     predicate: Vec<Span>,
-    /// Of each action's.
+    /// The locations of each action's instructions.
     actions: Vec<Vec<Span>>,
 }
 
 impl Places {
-    /// Adds the clauses of `program`, which was made of `source`.
+    /// Adds the clauses of `program`, which was compiled from `source`.
     pub fn add(&mut self, source: &Source, program: &Program) {
         let source = Rc::new(source.clone());
         for clause in &program.clauses {
@@ -45,8 +46,10 @@ impl Places {
         }
     }
 
-    /// What stands at `offset` bytes of the DIF of action number `action` (from 1; 0 is the predicate) of the clause of that number: the
-    /// script's name and line, and the expression.
+    /// Returns the source of the instruction at `offset` bytes in the DIF of action number `action`
+    /// (from 1; 0 is the predicate) of clause number `clause`: the script's name and line, and the
+    /// expression. A program given as an argument has no name, and no line number either if it has
+    /// only one line. `None` if nothing is known of that instruction.
     pub fn find(&self, clause: u64, action: u64, offset: u64) -> Option<String> {
         let clause = self.clauses.iter().find(|known| known.number == clause)?;
         let spans = match action.checked_sub(1) {

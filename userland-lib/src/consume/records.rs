@@ -1,13 +1,14 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Snapshots of principal buffers cut into records.
+//! Splits snapshots of principal buffers into records.
 //!
-//! A snapshot is a sequence of records that begin with a [`RecHdr`] at a word's boundary; a word of zero where one
-//! could begin is padding. A ring buffer that has wrapped begins at its oldest record, runs to the end and goes on at the front.
-//! Nothing is copied: a [`Record`] is a place in its snapshot.
+//! A snapshot is a sequence of records. Each begins with a [`RecHdr`] at a multiple of 4 bytes; 4
+//! zero bytes at such an offset are padding. A ring buffer that has wrapped is read from its oldest
+//! record to its end and then from its start. Nothing is copied: a [`Record`] has an offset in its
+//! snapshot.
 //!
-//! Invariant: the bytes of a [`Record`] lie within the snapshot it was cut from.
+//! Invariant: the bytes of a [`Record`] lie within the snapshot from which it was parsed.
 
 use super::layout::{EnabledProbe, Layouts};
 use super::{ConsumeError, Context};
@@ -19,16 +20,17 @@ use zerocopy::FromBytes;
 /// One record.
 #[derive(Clone, Debug)]
 pub struct Record {
-    /// When it was made, ns.
+    /// The time at which it was recorded, ns.
     pub timestamp: u64,
-    /// What made it.
+    /// The enabled probe that recorded it.
     pub enabled: Rc<EnabledProbe>,
-    /// Where it begins.
+    /// Its offset in the snapshot, bytes.
     pub offset: usize,
 }
 
 impl Record {
-    /// Whether `next`, which follows on the same CPU, is a later part of the same clause in the same firing.
+    /// Whether `next`, the following record of the same CPU, is a later part of the same clause in
+    /// the same firing.
     pub fn goes_on(&self, next: &Self) -> bool {
         let (this, other) = (&self.enabled, &next.enabled);
         self.timestamp == next.timestamp
@@ -38,17 +40,17 @@ impl Record {
     }
 }
 
-/// Memory that a snapshot was read into, and how much of it that took.
+/// Memory into which a snapshot was read, and the snapshot's size.
 #[derive(Debug, Default)]
 pub struct Filled {
-    /// The memory, which is larger as a rule.
+    /// The memory, usually larger than the snapshot.
     pub room: Vec<u8>,
-    /// How many bytes of it are the snapshot.
+    /// Size of the snapshot, bytes.
     pub len: usize,
 }
 
 impl Filled {
-    /// The snapshot's bytes.
+    /// Returns the snapshot's bytes.
     pub fn bytes(&self) -> &[u8] {
         self.room.get(..self.len).unwrap_or(&self.room)
     }
@@ -64,7 +66,8 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Cuts `data`, whose oldest record begins at `oldest`.
+    /// Splits `data`, whose oldest record is at offset `oldest`. Fails if `oldest` or a record lies
+    /// outside of `data`.
     pub fn parse(
         context: Context<'_>,
         layouts: &mut Layouts,
@@ -84,12 +87,14 @@ impl Snapshot {
         Ok(Self { data, records })
     }
 
-    /// The bytes of `record`, with its head.
+    /// Returns the bytes of `record` with its head. `record` must be one of this snapshot, or this
+    /// may panic.
     pub fn bytes(&self, record: &Record) -> &[u8] {
         &self.data.bytes()[record.offset..record.offset + record.enabled.size]
     }
 }
 
+/// Appends the records in `range` of `data` to `records`.
 fn cut(
     context: Context<'_>,
     layouts: &mut Layouts,
@@ -121,7 +126,7 @@ fn cut(
             enabled,
             offset,
         });
-        // The next one begins at a word.
+        // Records are aligned to 4 bytes.
         offset = end.next_multiple_of(size_of::<u32>());
     }
     Ok(())

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Consuming from handmade buffers: what comes out as text and as events, and what hostile buffers do.
+//! Consuming from handmade buffers: their text and events, and inconsistent buffers.
 
 use super::*;
 use crate::format::Format;
@@ -19,7 +19,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use zerocopy::IntoBytes;
 
-/// A device made of tables: what is not in them does not exist.
+/// A device made of tables. Requests for anything else fail with `EINVAL`.
 #[derive(Default)]
 struct Tables {
     probes: Vec<ProbeDesc>,
@@ -96,7 +96,7 @@ impl Device for Tables {
     }
 }
 
-/// A test's device, statements and options.
+/// A test's device, statements, options and consumer.
 struct Bench {
     tables: Tables,
     statements: Vec<Statement>,
@@ -120,7 +120,8 @@ impl Bench {
         self.options.set(name, None, Setter::User).unwrap();
     }
 
-    /// Adds probe `id` as enabled probe of the same number, with fields of these statements, actions and sizes.
+    /// Adds probe `id` and an enabled probe of the same id, with fields of these statements,
+    /// actions and sizes.
     fn probe(&mut self, id: u32, name: [&str; 4], fields: &[(Statement, Action, &[u32])]) {
         let [provider, module, func, name] = name;
         self.tables.probes.push(ProbeDesc {
@@ -164,7 +165,7 @@ impl Bench {
         buffer.extend(data.concat());
     }
 
-    /// Consumes everything; text and events.
+    /// Consumes everything; returns the text, and then the events as lines with `! `.
     fn run(&mut self) -> Result<String, ConsumeError> {
         let context = Context {
             places: &Places::default(),
@@ -406,7 +407,7 @@ fn a_record_that_prints_an_aggregation_sees_what_was_aggregated_before_it() {
     bench.record(0, 1, 2, &[]);
     let entry = [1u64.to_ne_bytes(), 5u64.to_ne_bytes()].concat();
     bench.tables.aggregated.borrow_mut().insert(1, entry);
-    // The records alone: they ask for the aggregations themselves.
+    // Reads only the records: the record that prints the aggregation must read it.
     let context = Context {
         places: &Places::default(),
         device: &bench.tables,
@@ -484,7 +485,7 @@ fn a_wrapped_ring_begins_at_its_oldest_record() {
     bench.probe(1, READ, &[]);
     let record = |time| RecHdr::new(1, time).as_bytes().to_vec();
     let data: Vec<u8> = [record(3), record(1), record(2), vec![0; 8]].concat();
-    // The memory is larger.
+    // The memory is larger than the snapshot.
     let filled = || Filled {
         room: [&data[..], &[0xff; 64]].concat(),
         len: data.len(),

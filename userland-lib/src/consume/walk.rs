@@ -1,13 +1,14 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! One record: its line's head, its fields in order, its line's end.
+//! Walks one record: prints the columns before it, handles its fields in order, and ends its line.
 //!
-//! A record is walked group by group ([`Group`]). A group either prints (a value, a format with its arguments) or acts (on
-//! an aggregation, on an option, on the output).
+//! A record is walked group by group ([`Group`]). A group either prints (a value, a format with its
+//! arguments) or acts (on an aggregation, an option, or the output).
 //!
-//! What fails here (an option that does not exist, a format that meets wrong data) is an [`Event`] and the walk
-//! goes on; only output that cannot be written ends it.
+//! A failure of a group (an unknown option, data that does not fit its format) becomes an
+//! [`Event`], and the walk continues. The walk ends only if output cannot be written or the device
+//! fails or supplies inconsistent data.
 
 use super::fields::Group;
 use super::layout::EnabledProbe;
@@ -29,7 +30,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 use std::process::Command;
 
-/// How values look under these options.
+/// Returns the form of values under these options.
 pub fn style(options: &Options) -> Style {
     let number = |opt| {
         options
@@ -59,7 +60,7 @@ pub fn style(options: &Options) -> Style {
     }
 }
 
-/// Whether the environment says that text is UTF-8.
+/// Whether the locale in the environment uses UTF-8.
 fn locale_is_utf8() -> bool {
     let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set);
@@ -67,7 +68,7 @@ fn locale_is_utf8() -> bool {
     locale.ends_with("utf-8") || locale.ends_with("utf8")
 }
 
-/// What renders values in this context.
+/// Returns the renderer for this context.
 pub fn renderer<'a>(context: Context<'a>, options: &Options, style: &'a Style) -> Renderer<'a> {
     Renderer {
         style,
@@ -79,7 +80,7 @@ pub fn renderer<'a>(context: Context<'a>, options: &Options, style: &'a Style) -
     }
 }
 
-/// A group of fields, and the record that has them.
+/// A group of fields and the bytes of their record.
 struct Values<'a> {
     group: &'a Group,
     record: &'a [u8],
@@ -91,12 +92,13 @@ impl<'a> Values<'a> {
         field.map_or(&[], |field| field.data(self.record))
     }
 
-    /// The value of the first field as a number, if it has one.
+    /// Returns the value of the first field as a number, if it is an integer.
     fn number(&self) -> Option<i64> {
         Datum::new(Kind::Int { signed: true }, self.data(0)).signed()
     }
 
-    /// The arguments of a format. Fields of no size are calls without arguments.
+    /// Returns the arguments of a format. A call without arguments has a field without size, which
+    /// is skipped.
     fn args(&self) -> impl Iterator<Item = Datum<'a>> {
         let (fields, record) = (self.group.fields.iter(), self.record);
         fields
@@ -113,7 +115,7 @@ fn enabled(record: &Record) -> Enabled {
 }
 
 impl Consumer {
-    /// Turns one record into text and deeds.
+    /// Prints one record and performs its actions.
     pub(super) fn walk(
         &mut self,
         context: Context<'_>,
@@ -125,10 +127,10 @@ impl Consumer {
         if this.is_error {
             return self.fault(context, sink, this, turn.bytes);
         }
-        // One buffer serves all records.
+        // All records share one buffer, to avoid allocations.
         let mut text = std::mem::take(&mut self.text);
         text.clear();
-        // A clause that a condition splits has a record for each part, and one line.
+        // A clause that is split by conditions has a record for each part, but only one line.
         if !std::mem::replace(&mut self.goes_on, turn.goes_on) {
             self.head(&mut text, options, turn);
         }
@@ -147,7 +149,7 @@ impl Consumer {
         written
     }
 
-    /// Writes text to where output goes.
+    /// Writes text to the current output.
     pub fn write(&mut self, sink: &mut Sink<'_>, text: &[u8]) -> Result<(), ConsumeError> {
         if text.is_empty() {
             return Ok(());
@@ -158,12 +160,12 @@ impl Consumer {
             .map_err(ConsumeError::Output)
     }
 
-    /// Writes out what is kept back of the output.
+    /// Writes out the buffered text of the output.
     pub fn flush(&mut self, sink: &mut Sink<'_>) -> io::Result<()> {
         self.redirect.flush().and_then(|()| sink.out.flush())
     }
 
-    /// The columns before a record's values, and once the header above them all.
+    /// Appends the columns before a record's values, and before the first record the header.
     fn head(&mut self, text: &mut Vec<u8>, options: &Options, turn: &Turn<'_>) {
         let probe = &turn.record.enabled.probe;
         let numbered = !options.consumer.unnumbered;
@@ -192,7 +194,7 @@ impl Consumer {
         }
     }
 
-    /// A record of the library's own clause of `dtrace:::ERROR`.
+    /// Reports a fault from a record of the library's own clause of `dtrace:::ERROR`.
     fn fault(
         &mut self,
         context: Context<'_>,
@@ -274,7 +276,7 @@ impl Consumer {
                 }
             }
             Some(Statement::Ftruncate) => {
-                // What cannot be taken back is not lost either.
+                // A terminal or pipe cannot be truncated: it must still get the pending text.
                 self.write(sink, text)?;
                 text.clear();
                 if let Err(error) = self.redirect.output(sink.out).truncate() {
@@ -305,7 +307,7 @@ impl Consumer {
                     let value = value.as_deref().unwrap_or("1");
                     failed(
                         sink,
-                        // As in every DTrace, an empty line sets this one off.
+                        // As in every DTrace, an empty line follows this message.
                         format!("couldn't set option \"{name}\" to \"{value}\": {error}\n"),
                     );
                 }
@@ -340,13 +342,13 @@ impl Consumer {
     }
 }
 
-/// The values of a `trace()` or of an action that its kind alone describes.
+/// Appends the values of a `trace()`, or of an action that needs no statement to be printed.
 fn trace(renderer: &Renderer<'_>, text: &mut Vec<u8>, values: &Values<'_>) {
     let mut limit = usize::MAX;
     for field in &values.group.fields {
         let data = field.data(values.record);
         match field.action {
-            // The size that a tracemem() computed stands before the memory, and cuts it.
+            // The size computed by a tracemem() comes before the memory and limits it.
             Some(Action::TracememDynsize) => {
                 let size = Datum::new(Kind::Int { signed: false }, data).unsigned();
                 limit = size
@@ -366,7 +368,7 @@ fn trace(renderer: &Renderer<'_>, text: &mut Vec<u8>, values: &Values<'_>) {
     }
 }
 
-/// The text of a format that is not for printing.
+/// Returns the text of a format that is an argument, not output.
 fn formatted(
     renderer: &Renderer<'_>,
     print: &Print,
@@ -380,12 +382,14 @@ fn formatted(
     Ok(OsString::from_vec(text))
 }
 
-/// Runs a command of `system()` to its end. What it prints and how it ends is its own business. It may be traced itself, and wait
-/// for us meanwhile.
+/// Runs a command of `system()` and waits until it ends. Its output is not captured, and its exit
+/// status is ignored. Processes of the command may be traced themselves and wait for this consumer;
+/// `wait` serves them meanwhile.
 fn run(command: &OsStr, wait: &dyn Fn(BorrowedFd<'_>)) -> Result<(), String> {
     let shell = Command::new("/bin/sh").arg("-c").arg(command).spawn();
     let result = shell.and_then(|mut child| {
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        // The descriptor becomes readable when the command ends.
         if let Some(Ok(ended)) = pid.map(|pid| pidfd_open(pid, PidfdFlags::empty())) {
             wait(ended.as_fd());
         }

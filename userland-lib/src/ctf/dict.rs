@@ -1,10 +1,11 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! A dictionary: types, one after another.
+//! A dictionary: a sequence of types.
 //!
-//! A type is three words (name, kind, and size or the type that it refers to) and what its kind adds. The first has the number 1. A name is
-//! a place in the dictionary's own texts, or in those of the symbol table.
+//! A type consists of three words (name, kind, and either its size or the type that it refers to)
+//! and a tail that depends on the kind. Types are numbered from 1. A name is an offset in the
+//! dictionary's own string table or in that of the symbols.
 
 use crate::dwarf::{Budget, Error};
 use flate2::read::ZlibDecoder;
@@ -13,20 +14,21 @@ use std::ops::Range;
 
 const MAGIC: u16 = 0xdff2;
 const VERSION_3: u8 = 4;
-/// Bytes of the header.
+/// Size of the header in bytes.
 const HEADER: usize = 52;
-/// What follows the header is packed.
+/// Flag: the data after the header is compressed.
 const PACKED: u8 = 1;
-/// Functions are listed as their types' numbers.
+/// Flag: the function section lists the numbers of the functions' types.
 const NEW_FUNCTIONS: u8 = 2;
-/// The symbols are the dynamic ones.
+/// Flag: symbols and external names are those of the dynamic symbol table.
 const DYNAMIC: u8 = 8;
 
-/// The bit of a number, or a name, that is of the dictionary itself and not of its parent, or of the symbol table's texts.
+/// In the number of a type, this bit distinguishes a child's own types from those of its parent. In
+/// a name, it selects the string table of the symbols instead of the dictionary's own.
 pub const OWN: u32 = 1 << 31;
-/// Stands for a size that needs two more words.
+/// Stands for a size that follows in two further words.
 const LARGE: u32 = u32::MAX;
-/// Structures from this size on have members of another form.
+/// Structures of at least this size in bytes have members in a longer form.
 const LARGE_RECORD: u64 = 0x2000_0000;
 
 // Kinds of types.
@@ -45,25 +47,26 @@ pub const CONST: u32 = 12;
 pub const RESTRICT: u32 = 13;
 pub const SLICE: u32 = 14;
 
-/// A type as it lies there.
+/// A type as stored.
 #[derive(Clone, Copy)]
 pub struct Entry<'d> {
     pub name: u32,
     pub kind: u32,
-    /// Whether it is found by its name.
+    /// Whether the type can be looked up by name.
     pub is_root: bool,
-    /// How many parts it has.
+    /// Number of its parts (members, constants or parameters).
     pub count: usize,
-    /// The type that it refers to, or its bytes if these are no more than a word tells.
+    /// Third word: the type that it refers to, the kind of a forward declaration, or the size
+    /// ([`LARGE`] if that does not fit).
     pub target: u32,
-    /// Its bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// What its kind adds.
+    /// The tail that depends on the kind.
     pub parts: &'d [u8],
 }
 
 impl Entry<'_> {
-    /// Whether its members are of the form that has far ones.
+    /// Whether its members have the longer form, whose offsets have 64 bits.
     pub fn is_large(&self) -> bool {
         self.size >= LARGE_RECORD
     }
@@ -72,19 +75,19 @@ impl Entry<'_> {
 /// A dictionary.
 pub struct Dict {
     pub is_child: bool,
-    /// Whether symbols and their names are the dynamic ones.
+    /// Whether it uses the dynamic symbol table and its names.
     pub is_dynamic: bool,
-    /// What follows the header.
+    /// The data after the header.
     data: Vec<u8>,
     functions: Range<usize>,
     function_names: Range<usize>,
     texts: Range<usize>,
-    /// Where the types are.
+    /// Offset of each type in `data`.
     types: Vec<u32>,
 }
 
 impl Dict {
-    /// A dictionary that begins with its header.
+    /// Parses a dictionary, beginning with its header.
     pub fn parse(bytes: &[u8], budget: &Budget) -> Result<Self, Error> {
         let (header, rest) = bytes.split_at_checked(HEADER).ok_or(Error::Damaged)?;
         let (version, flags) = (header[2], header[3]);
@@ -134,7 +137,7 @@ impl Dict {
     fn find_types(&mut self, all: Range<usize>, budget: &Budget) -> Result<(), Error> {
         let mut at = all.start;
         while at < all.end {
-            // What is damaged ends the list.
+            // Damaged data ends the list.
             let Some((_, end)) = self.entry_at(at) else {
                 break;
             };
@@ -145,18 +148,18 @@ impl Dict {
         Ok(())
     }
 
-    /// How many types it has.
+    /// Number of types.
     pub fn len(&self) -> usize {
         self.types.len()
     }
 
-    /// The type of a number, as it is told.
+    /// Returns the type with this number.
     pub fn entry(&self, number: u32) -> Option<Entry<'_>> {
         let at = *self.types.get((number as usize).checked_sub(1)?)?;
         self.entry_at(at as usize).map(|(entry, _)| entry)
     }
 
-    /// The type at a place, and where it ends.
+    /// Parses the type at an offset. Returns it and the offset of its end.
     fn entry_at(&self, at: usize) -> Option<(Entry<'_>, usize)> {
         let data = self.data.get(..self.texts.start)?.get(at..)?;
         let (name, info, target) = (word(data, 0)?, word(data, 4)?, word(data, 8)?);
@@ -190,18 +193,19 @@ impl Dict {
         Some((entry, at + head + length))
     }
 
-    /// The types of functions, in the order of the symbols or of their names.
+    /// Returns the type numbers of functions, in the order of the symbols or of
+    /// [`function_names`](Self::function_names).
     pub fn functions(&self) -> &[u8] {
         self.data.get(self.functions.clone()).unwrap_or_default()
     }
 
-    /// The names of these, if they are listed so.
+    /// Returns the names of these functions, if they are listed by name.
     pub fn function_names(&self) -> Option<&[u8]> {
         let names = self.data.get(self.function_names.clone())?;
         (!names.is_empty()).then_some(names)
     }
 
-    /// The bytes of a name; `symbols` has those that symbols have too.
+    /// Returns the bytes of a name. `symbols` is the string table of the symbols.
     pub fn bytes_at<'a>(&'a self, name: u32, symbols: &'a [u8]) -> Option<&'a [u8]> {
         let texts = match name & OWN {
             0 => self.data.get(self.texts.clone())?,
@@ -214,7 +218,7 @@ impl Dict {
     }
 }
 
-/// What is packed, which is `size` bytes.
+/// Unpacks data whose unpacked size should be `size` bytes; less is possible, more is cut off.
 fn unpack(packed: &[u8], size: usize, budget: &Budget) -> Result<Vec<u8>, Error> {
     budget.keep(size)?;
     let mut data = Vec::new();
@@ -225,7 +229,7 @@ fn unpack(packed: &[u8], size: usize, budget: &Budget) -> Result<Vec<u8>, Error>
     Ok(data)
 }
 
-/// The word at a place.
+/// Returns the word at an offset.
 pub fn word(bytes: &[u8], at: usize) -> Option<u32> {
     let bytes = bytes.get(at..)?.first_chunk()?;
     Some(u32::from_le_bytes(*bytes))

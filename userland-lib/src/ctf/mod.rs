@@ -1,15 +1,19 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What a compiler has told of a program's types and functions in a short form (CTF 3, `gcc -gctf`).
+//! Reads types and functions of a program from CTF, the compact format that a compiler writes on
+//! request (CTF 3, `gcc -gctf`).
 //!
-//! It is the section `.ctf` of the program's own file, which stripping leaves there, or of the file that was made of it. That is a
-//! dictionary, or an archive of several: one has what all compilation units agree about, the others, which are its children, what a unit has another type for under the same name. A type is known by
-//! its dictionary and its number in there. The types of functions are listed in the order of the symbols that are functions, or under their names. (The layout is
-//! that of `ctf.h` of binutils. The linker lists functions of the dynamic symbol table alone, and only of a file that exports some.)
+//! CTF is the section `.ctf` of the program's own file, where stripping leaves it, or of its
+//! separate debug file. The section is a dictionary or an archive of several: the parent has the
+//! types on which all compilation units agree, and its children have the types that a unit defines
+//! differently under the same name. A type is identified by its dictionary and its number in that
+//! dictionary. The types of functions are listed in the order of the function symbols, or by name.
+//! The layout is that of `ctf.h` of binutils. The linker lists only functions of the dynamic symbol
+//! table, and only for a file that exports some.
 //!
-//! All of it is of whoever made the file: every number leads nowhere or to something that is there, and what is not understood is left out.
-//! What unpacking may take is limited, as for DWARF ([`Budget`]).
+//! The contents are untrusted. Every number is checked before use, and what cannot be interpreted
+//! is left out. What unpacking may cost is limited, as for DWARF ([`Budget`]).
 
 mod dict;
 #[cfg(test)]
@@ -26,31 +30,31 @@ use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-/// The section.
+/// Name of the section.
 const SECTION: &str = ".ctf";
-/// The name of the dictionary whose children the others of an archive are.
+/// Name of the parent dictionary in an archive; all others are its children.
 const PARENT: &[u8] = b".ctf";
 const ARCHIVE: u64 = 0x8b47_f2a4_d762_3eeb;
-/// Bytes of an archive's header, and of what it has of a dictionary.
+/// Size of an archive's header and of its entry for one dictionary, in bytes.
 const ARCHIVE_HEADER: usize = 40;
 const MEMBER: usize = 16;
-/// Dictionaries of an archive.
+/// Most dictionaries of an archive.
 const DICTS_MAX: usize = 1 << 16;
-/// Bytes of the section, packed or not, and of names of symbols.
+/// Largest section that is read (`.ctf` as stored, or a string table), in bytes.
 const SECTION_MAX: u64 = 1 << 28;
-/// Bytes that are kept of a function, about.
+/// Approximate memory per function, in bytes.
 const KEPT: usize = 128;
-/// Names of the linker's that no symbol's type is listed for.
+/// Symbols of the linker that have no entry in the list of types.
 const BOUNDS: [&[u8]; 2] = [b"_START_", b"_END_"];
 
-/// What is known of a file.
+/// Types and functions of a file.
 pub struct Ctf {
     dicts: Vec<Dict>,
-    /// The names that symbols have.
+    /// String table of the symbols.
     names: Vec<u8>,
-    /// Bytes of an address.
+    /// Size of an address, in bytes.
     address: u64,
-    /// The dictionaries and types of functions, by where these begin.
+    /// Dictionary and type number of each function, by the function's first address.
     functions: HashMap<u64, (usize, u32)>,
     named: OnceCell<types::Names>,
 }
@@ -62,13 +66,14 @@ struct Symbol<'d> {
 }
 
 impl Ctf {
-    /// What is known of the program in `file`. If that tells nothing, the file is asked that was made of it: where the process sees the program is
-    /// given for that.
+    /// Opens the CTF of the program in `file`. If that has none and `apart` is given, the program's
+    /// separate debug file is used; `apart` is the path at which the process sees the program.
     pub fn open(file: &Path, apart: Option<&str>) -> Result<Self, Error> {
         Self::open_in(Path::new(separate::FOLDER), file, apart)
     }
 
-    /// The same where the distribution's folder is another one.
+    /// Like [`open`](Self::open), with another folder in place of the distribution's
+    /// `/usr/lib/debug`.
     fn open_in(folder: &Path, file: &Path, apart: Option<&str>) -> Result<Self, Error> {
         let file = separate::open(file, FILE_MAX)?;
         let owner = file.metadata()?.uid();
@@ -85,14 +90,14 @@ impl Ctf {
         Self::read(&program, &told)
     }
 
-    /// What an ELF file tells.
+    /// Parses the CTF of an ELF file.
     pub fn parse(bytes: &[u8]) -> Result<Self, Error> {
         let file = object::File::parse(bytes).map_err(|_| Error::Damaged)?;
         Self::read(&file, &file)
     }
 
-    /// What the file `told` tells of a program: that itself, or what was made of it when it was stripped. The symbols that the
-    /// dynamic linker looks for are in the program alone.
+    /// Reads the CTF in the file `told`, which is the program itself or its separate debug file.
+    /// The dynamic symbols are always read from the program, because only that has them.
     fn read<'p, 't, P: ReadRef<'p>, T: ReadRef<'t>>(
         program: &object::File<'p, P>,
         told: &object::File<'t, T>,
@@ -100,7 +105,7 @@ impl Ctf {
         let bytes = contents(told, SECTION).ok_or(Error::None)?;
         let budget = Budget::limited();
         let dicts = archive(bytes, &budget)?;
-        // Those of one file are of one table.
+        // The dictionaries of one file all refer to the same symbol table.
         let is_dynamic = dicts.iter().any(|dict| dict.is_dynamic);
         let names = match is_dynamic {
             true => contents(program, ".dynstr"),
@@ -119,7 +124,7 @@ impl Ctf {
         };
         let mut known: HashMap<&[u8], Option<u64>> = HashMap::new();
         for symbol in &symbols {
-            // A name that several have is none's.
+            // A name that several functions have identifies none of them.
             let place = known.entry(symbol.name).or_insert(Some(symbol.address));
             *place = place.filter(|address| *address == symbol.address);
         }
@@ -141,7 +146,7 @@ impl Ctf {
                     break;
                 };
                 budget.spend(work)?;
-                // Nothing is told of a symbol that has no type.
+                // 0 means that the type of this symbol is not known.
                 if let (Some(address), true) = (address, ty != 0) {
                     ctf.functions.entry(address).or_insert((number, ty));
                 }
@@ -150,7 +155,8 @@ impl Ctf {
         Ok(ctf)
     }
 
-    /// What the function that begins at `address` takes and returns. Its parameters have no names.
+    /// Returns the prototype of the function that begins at `address`. Its parameters have no
+    /// names.
     pub fn function(&self, address: u64) -> Option<Prototype> {
         let (dict, ty) = *self.functions.get(&address)?;
         let (ret, params, _) = self.signature(self.id(dict, ty)?)?;
@@ -161,13 +167,14 @@ impl Ctf {
         })
     }
 
-    /// The type of the number `number` in the words of a dictionary; none of `void`, and of what is not there.
+    /// Converts a dictionary's type number to an id. Returns `None` for `void` and for numbers that
+    /// do not exist.
     fn id(&self, dict: usize, number: u32) -> Option<TypeId> {
         let own = number & dict::OWN - 1;
         let of = match self.dicts.get(dict)?.is_child {
             true if number & dict::OWN == 0 => 0,
             true => dict,
-            // One that is no child has no such numbers.
+            // A parent has no types with the bit [`dict::OWN`].
             false => Some(dict).filter(|_| number == own)?,
         };
         let is_there = own > 0 && (own as usize) <= self.dicts.get(of)?.len();
@@ -175,14 +182,14 @@ impl Ctf {
     }
 }
 
-/// What a section of a file has, if that is something.
+/// Returns the contents of a section, unless it is empty or too large.
 fn contents<'a, R: ReadRef<'a>>(file: &object::File<'a, R>, name: &str) -> Option<&'a [u8]> {
     let section = file.section_by_name(name)?;
     let data = (section.size() <= SECTION_MAX).then(|| section.data().ok())?;
     data.filter(|data| !data.is_empty())
 }
 
-/// The functions that types are listed for, in their order.
+/// Returns the functions for which types are listed, in the order of the symbol table.
 fn functions<'d, S: object::ObjectSymbol<'d>>(
     symbols: impl Iterator<Item = S>,
     budget: &Budget,
@@ -195,7 +202,7 @@ fn functions<'d, S: object::ObjectSymbol<'d>>(
         if st_info.st_type() != STT_FUNC || symbol.is_undefined() {
             continue;
         }
-        // To find the end of a name takes as long as the name is.
+        // Finding the end of a name takes time in proportion to its length.
         let name = symbol.name_bytes().unwrap_or_default();
         budget.spend(name.len())?;
         if !name.is_empty() && !BOUNDS.contains(&name) {
@@ -207,7 +214,7 @@ fn functions<'d, S: object::ObjectSymbol<'d>>(
     Ok(functions)
 }
 
-/// The dictionaries of a section, their parent first.
+/// Returns the dictionaries of a section, the parent first.
 fn archive(bytes: &[u8], budget: &Budget) -> Result<Vec<Dict>, Error> {
     let long = |at: usize| {
         let bytes = bytes.get(at..)?.first_chunk()?;
@@ -239,7 +246,7 @@ fn archive(bytes: &[u8], budget: &Budget) -> Result<Vec<Dict>, Error> {
         return Err(Error::Damaged);
     }
     for (_, child) in children {
-        // What is damaged in one has nothing to do with the others.
+        // Skip a damaged child: the others are independent of it.
         all.extend(Dict::parse(child, budget).ok().filter(|dict| dict.is_child));
         if budget.is_spent() {
             break;

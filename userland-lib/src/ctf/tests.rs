@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What the compiler and the linker tell, read back, and what no linker would.
+//! Reads back the output of compiler and linker, and data that no linker would write.
 
 use super::*;
 use crate::dwarf::tests::{address, Folder};
@@ -39,7 +39,7 @@ int main(int argc, char **argv)
 	return argc + counter;
 }
 ";
-/// What has other types under the same names, and uses what another file has.
+/// A source with other types under the same names, which also calls an external function.
 const OTHER: &str = "\
 extern int puts(const char *);
 struct point { short other; };
@@ -50,7 +50,7 @@ int other(struct point *point, const struct leaf *leaf)
 }
 ";
 
-/// Compiles a source to a library, which exports all, or with other options.
+/// Compiles sources with these options, for example to a library that exports everything.
 fn compile(folder: &Folder, sources: &[&str], options: &[&str]) -> PathBuf {
     let names: Vec<String> = (0..sources.len()).map(|n| format!("part{n}.c")).collect();
     for (name, source) in names.iter().zip(sources) {
@@ -67,7 +67,7 @@ fn open(program: &Path) -> Result<Ctf, Error> {
     Ctf::open(program, Some(&program.to_string_lossy()))
 }
 
-/// A type in short.
+/// Short text for a type.
 fn shown(ctf: &Ctf, ty: Option<TypeId>) -> String {
     let Some(id) = ty else {
         return "void".to_owned();
@@ -89,7 +89,7 @@ fn shown(ctf: &Ctf, ty: Option<TypeId>) -> String {
     }
 }
 
-/// What a function takes and returns.
+/// Text for the prototype of a function.
 fn prototype(ctf: &Ctf, program: &Path, name: &str) -> Option<String> {
     let found = ctf.function(address(program, name))?;
     let params: Vec<String> = found.params.iter().map(|p| shown(ctf, p.1)).collect();
@@ -147,7 +147,7 @@ fn what_is_exported_has_types() {
         assert!(open(&program).is_ok(), "stripped");
         fs::write(&program, symbols).expect("written");
     }
-    // With older DWARF the compiler tells a bit-field's place by its type.
+    // With DWARF 4 the compiler describes a bit-field's position by its type (a slice).
     let program = compile(&folder, &[SOURCE], &["-shared", "-fPIC", "-gdwarf-4"]);
     let ctf = open(&program).expect("readable");
     check_all(&ctf, &program);
@@ -159,7 +159,7 @@ fn what_is_exported_has_types() {
     assert!(matches!(open(&none), Err(Error::None)));
 }
 
-/// Some who strip a program take all of it that does not run.
+/// Some distributions remove from a stripped program everything that is not needed to run it.
 #[test]
 fn what_was_taken_away_is_in_a_file_of_its_own() {
     let folder = Folder::new("ctf-apart");
@@ -167,7 +167,7 @@ fn what_was_taken_away_is_in_a_file_of_its_own() {
     let by_id = format!(".build-id/01/{}.debug", &id[2..]);
     let id = format!("-Wl,--build-id=0x{id}");
     let program = compile(&folder, &[SOURCE], &["-shared", "-fPIC", &id]);
-    // Addresses are asked of what still has all of the symbols.
+    // Addresses are taken from a copy that still has all symbols.
     let whole = folder.0.join("whole");
     fs::copy(&program, &whole).expect("copied");
     folder.run("objcopy", &["--only-keep-debug", "prog", "prog.debug"]);
@@ -186,7 +186,8 @@ fn what_was_taken_away_is_in_a_file_of_its_own() {
     check_all(&open().expect("by name"), &whole);
 }
 
-/// An archive has a dictionary for each source that has types of its own. A name that means several types means none of them.
+/// An archive has one dictionary for each source with types of its own. A name with several
+/// meanings is not found.
 #[test]
 fn each_source_has_its_own_types() {
     let folder = Folder::new("ctf-archive");
@@ -214,7 +215,7 @@ fn each_source_has_its_own_types() {
     assert_eq!(points, [8, 1], "what is of a child is its own");
 }
 
-/// The bytes of the section of a program, and where they are.
+/// Returns the range of the section in the bytes of a program.
 fn section(program: &[u8]) -> std::ops::Range<usize> {
     let file = object::File::parse(program).expect("a program");
     let section = file.section_by_name(SECTION).expect("the section");
@@ -222,7 +223,7 @@ fn section(program: &[u8]) -> std::ops::Range<usize> {
     start as usize..(start + size) as usize
 }
 
-/// The dictionary with what follows its header packed.
+/// Returns the dictionary with the data after its header compressed.
 fn packed(dict: &[u8]) -> Vec<u8> {
     let (header, rest) = dict.split_at(52);
     let mut packed = ZlibEncoder::new(header.to_vec(), flate2::Compression::best());
@@ -232,7 +233,7 @@ fn packed(dict: &[u8]) -> Vec<u8> {
     packed
 }
 
-/// A program with another section.
+/// Builds a copy of a program with another section.
 fn with(folder: &Folder, program: &Path, section: &[u8]) -> PathBuf {
     fs::write(folder.0.join("section"), section).expect("written");
     let name = program
@@ -258,7 +259,8 @@ fn what_is_packed_tells_the_same() {
     assert!(open(&made).is_err());
 }
 
-/// Functions under their names, as the linker has them where few have types: in the order of the names, not of the symbols.
+/// Functions listed by name, as the linker does if few of them have types. The list is sorted by
+/// name and not in the order of the symbols.
 #[test]
 fn functions_may_be_listed_by_name() {
     let folder = Folder::new("ctf-names");
@@ -274,7 +276,7 @@ fn functions_may_be_listed_by_name() {
     assert_eq!(prototype(&ctf, &program, "plain7"), None);
 }
 
-/// Whatever is cut off or overwritten is missed, and nothing else happens.
+/// Corruption only makes information unavailable; it has no other effect.
 #[test]
 fn damage_is_survived() {
     let folder = Folder::new("ctf-damage");
@@ -299,7 +301,7 @@ fn damage_is_survived() {
     }
 }
 
-/// An archive that names one dictionary over and over is read as far as it may be kept.
+/// An archive that names one dictionary repeatedly is read only until the budget is used up.
 #[test]
 fn an_archive_is_not_any_size() {
     let folder = Folder::new("ctf-large");
@@ -307,7 +309,7 @@ fn an_archive_is_not_any_size() {
     let bytes = fs::read(&program).expect("a file");
     let parent = &bytes[section(&bytes)];
     let mut child = parent.to_vec();
-    // It has a parent, whose name is any.
+    // Mark it as a child; the parent's name does not matter.
     child[8] = 1;
     let count = 10_000_u64;
     let (names, size) = (40 + 16 * count, parent.len() as u64);

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! A dictionary's types as C has them.
+//! Converts a dictionary's types to C types.
 
 use super::dict::{
     word, Entry, ARRAY, CONST, ENUM, FLOAT, FORWARD, FUNCTION, INTEGER, POINTER, RESTRICT, SLICE,
@@ -12,23 +12,23 @@ use crate::dwarf::{Base, Budget, Error, Member, Tag, Type, TypeId};
 use dtrace_uapi::names::misleads;
 use std::collections::HashMap;
 
-/// Types by their names. One that dictionaries do not agree about, and the parent has not, is none.
+/// Types by name. A name that has several types is `None`, unless the parent has it.
 pub(super) type Names = HashMap<(Tag, String), Option<TypeId>>;
 
-// What an integer's bits are.
+// Flags of an integer.
 const SIGNED: u32 = 1;
 const CHAR: u32 = 2;
-/// Numbers with a fraction, of three sizes.
+/// Encodings of real numbers: single, double and long double.
 const REAL: [u32; 3] = [1, 2, 6];
-/// Members of a structure, or constants of an enumeration; parameters of a function.
+/// Most members of a structure or constants of an enumeration, and most parameters of a function.
 const ITEMS_MAX: usize = 1 << 16;
 const PARAMETERS_MAX: usize = 256;
-/// Bytes that are kept of a name beside its own, about.
+/// Approximate memory per name in addition to its characters, in bytes.
 const KEPT: usize = 64;
-/// Bits of the largest structure.
+/// Largest structure, in bits.
 const BITS_MAX: u64 = 1 << 40;
 
-/// What a function returns and takes, and whether more may follow.
+/// Return type, parameter types, and whether further arguments may follow.
 type Signature = (Option<TypeId>, Vec<Option<TypeId>>, bool);
 
 impl Ctf {
@@ -37,7 +37,7 @@ impl Ctf {
         Some((dict, self.dicts.get(dict)?.entry(number)?))
     }
 
-    /// A name; empty where it is one that nobody could write.
+    /// Returns a name; empty if it has characters that mislead.
     fn name(&self, dict: usize, name: u32) -> String {
         let text = || {
             let bytes = self.dicts.get(dict)?.bytes_at(name, &self.names)?;
@@ -47,14 +47,14 @@ impl Ctf {
         text().unwrap_or_default()
     }
 
-    /// A type.
+    /// Returns the type of an id.
     pub fn ty(&self, id: TypeId) -> Result<Type, Error> {
         let (dict, entry) = self.entry(id).ok_or(Error::Damaged)?;
         let name = self.name(dict, entry.name);
         let part = |at| word(entry.parts, at).ok_or(Error::Damaged);
         let target = self.id(dict, entry.target);
         Ok(match entry.kind {
-            // That is how `void` is told.
+            // An integer of size 0 represents `void`.
             INTEGER if entry.size == 0 => Type::Same(None),
             INTEGER => {
                 let bits = part(0)? >> 24;
@@ -102,7 +102,7 @@ impl Ctf {
         items.collect()
     }
 
-    /// What a type that is a function's returns and takes.
+    /// Returns return type and parameters of a function type.
     pub(super) fn signature(&self, id: TypeId) -> Option<Signature> {
         let (dict, entry) = self.entry(id)?;
         if entry.kind != FUNCTION {
@@ -111,7 +111,7 @@ impl Ctf {
         let mut params: Vec<u32> = (0..entry.count.min(PARAMETERS_MAX))
             .map_while(|at| word(entry.parts, 4 * at))
             .collect();
-        // No type in the last place stands for more that may follow.
+        // A last parameter of type 0 stands for further arguments.
         let is_variadic = params.last() == Some(&0);
         if is_variadic {
             params.pop();
@@ -120,7 +120,7 @@ impl Ctf {
         Some((self.id(dict, entry.target), params.collect(), is_variadic))
     }
 
-    /// The members of a structure or union.
+    /// Returns the members of a structure or union.
     pub fn members(&self, id: TypeId) -> Result<Vec<Member>, Error> {
         let (dict, entry) = self.entry(id).ok_or(Error::Damaged)?;
         if !matches!(entry.kind, STRUCT | UNION) {
@@ -129,7 +129,8 @@ impl Ctf {
         let size = if entry.is_large() { 16 } else { 12 };
         let members = entry.parts.chunks_exact(size).take(ITEMS_MAX);
         let members = members.filter_map(|member| {
-            // Name, place, type; or name, high part of the place, type, low part.
+            // Short form: name, offset, type. Long form: name, high word of the offset, type, low
+            // word.
             let (name, near, ty) = (word(member, 0)?, word(member, 4)?, word(member, 8)?);
             let bit_offset = match entry.is_large() {
                 true => u64::from(near) << 32 | u64::from(word(member, 12)?),
@@ -147,7 +148,8 @@ impl Ctf {
         Ok(members.collect())
     }
 
-    /// The type of a member, the width of a bit-field, and how many bits that begins behind the member's place.
+    /// Returns the type of a member, the width of a bit-field, and the distance in bits from the
+    /// member's offset to the beginning of the bit-field.
     fn bits(&self, ty: Option<TypeId>) -> (Option<TypeId>, u32, u64) {
         let slice = || {
             let (dict, entry) = self.entry(ty?)?;
@@ -159,7 +161,7 @@ impl Ctf {
         slice().unwrap_or((ty, 0, 0))
     }
 
-    /// The type of this name.
+    /// Returns the type of this name.
     pub fn named(&self, tag: Tag, name: &str) -> Option<TypeId> {
         let names = self.named.get_or_init(|| self.find_names());
         *names.get(&(tag, name.to_owned()))?
@@ -189,7 +191,7 @@ impl Ctf {
                 }
                 let id = TypeId::of(number, own);
                 let known = names.entry((tag, name)).or_insert(Some(id));
-                // The parent's is what units agree about.
+                // The parent has the types on which all units agree, so its type takes precedence.
                 *known = known.filter(|known| *known == id || known.parts().0 == 0);
             }
         }

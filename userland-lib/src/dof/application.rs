@@ -1,10 +1,11 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! DOF that an application carries: the clauses of a program, and the sites of the probes that it defines.
+//! DOF for an application (`dtrace -G`): the clauses of a program, and the sites of the probes that
+//! it defines.
 //!
-//! The addresses of functions are left open. Either the linker puts them in, or relocations in the image name the functions, for an image
-//! that no linker sees.
+//! The addresses of functions are left open. Either the linker fills them in, or, for an image that
+//! no linker processes, relocations in the image name the functions.
 
 use super::{emit_into, Image};
 use crate::program::Program;
@@ -15,7 +16,7 @@ use dtrace_uapi::types::Attribute;
 use std::collections::BTreeSet;
 use zerocopy::FromBytes;
 
-/// Who has made an image.
+/// The tool and version that an image names as its creator.
 pub const MAKER: &str = concat!("DTrace for Linux ", env!("CARGO_PKG_VERSION"));
 
 /// An image for a linker.
@@ -23,21 +24,21 @@ pub const MAKER: &str = concat!("DTrace for Linux ", env!("CARGO_PKG_VERSION"));
 pub struct Linkable {
     /// The image.
     pub bytes: Vec<u8>,
-    /// Where the address of a function belongs, and the name by which the linker knows it.
+    /// The offsets of the functions' addresses in the image, and the functions' symbol names.
     pub addresses: Vec<(u64, String)>,
 }
 
-/// What becomes of an image.
+/// The purpose of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Use {
-    /// It is linked; else it names its functions itself.
+    /// Whether it will be linked; otherwise it names its functions itself.
     pub linked: bool,
-    /// It says nothing that nobody loads.
+    /// Whether to leave out the sections that are not loaded.
     pub strip: bool,
 }
 
-/// Writes the clauses of `program`, if it has any, and these sites of its probes. The error is what there is no room for, or why nobody could
-/// read the sites.
+/// Emits the clauses of `program`, if it has any, and these sites of its probes. Fails if something
+/// does not fit, or if the result could not be read back.
 pub fn emit_for_application(
     program: &Program,
     options: &[(Opt, u64)],
@@ -60,7 +61,7 @@ pub fn emit_for_application(
         image.comment = format!("{MAKER}\0").into_bytes();
     }
     let bytes = image.finish();
-    // A reader refuses the whole image, and says nothing.
+    // A reader refuses an invalid image as a whole and silently.
     if !tables.is_empty() {
         usdt::dof::parse(&bytes, 0).map_err(|why| format!("DOF of it cannot be read: {why}"))?;
     }
@@ -75,12 +76,12 @@ pub fn emit_for_application(
     Ok(Linkable { bytes, addresses })
 }
 
-/// Where in a table of probes the address of one is.
+/// Returns the offset of the address of probe `n` in a table of probes.
 fn address_of(n: usize) -> u64 {
     (n * size_of::<Probe>() + std::mem::offset_of!(Probe, addr)) as u64
 }
 
-/// Strings, some of which have to follow one another.
+/// A string table without sharing, because some strings must be adjacent.
 struct Texts(Vec<u8>);
 
 impl Texts {
@@ -91,7 +92,7 @@ impl Texts {
         at
     }
 
-    /// All of them; where the first is.
+    /// Adds all strings, one after the other. Returns the offset of the first one.
     fn row<'t>(&mut self, texts: impl Iterator<Item = &'t str>) -> u32 {
         let at = self.0.len() as u32;
         texts.for_each(|text| {
@@ -101,7 +102,7 @@ impl Texts {
     }
 }
 
-/// A table of probes, and the linker's symbol for the function of each.
+/// The section of a table of probes, and the linker symbol of each probe's function.
 type Table<'s> = (SecIdx, Vec<&'s str>);
 
 impl Image {
@@ -128,7 +129,7 @@ impl Image {
                 name: texts.add(&shown),
                 nargv: texts.row(definition.parameters.iter().map(|p| p.in_dof())),
                 xargv: texts.row(definition.arguments.iter().map(|(ty, _)| ty.as_str())),
-                // Neither list is longer than a byte can say: definitions are checked.
+                // Both counts fit in a byte: definitions are checked.
                 nargc: definition.parameters.len() as u8,
                 xargc: definition.arguments.len() as u8,
                 argidx: arguments.len() as u32,
@@ -139,7 +140,8 @@ impl Image {
                 let own = own.iter().filter(|site| site.symbol == symbol);
                 let func = own.clone().next().map_or("", |site| &site.func);
                 let func = Some(func).filter(|func| usdt::dof::is_function(func));
-                // Objects may each bring the function that is kept of all, with the same sites.
+                // Several objects may contain the same function, of which one copy is kept, with
+                // the same sites.
                 let offsets = |asks: bool| {
                     let own = own.clone().filter(|site| site.asks == asks);
                     own.map(|site| site.offset).collect::<BTreeSet<u32>>()
@@ -187,7 +189,7 @@ impl Image {
                 false => self.table(SecType::Prenoffs, &asks),
             },
         };
-        // It is no table.
+        // The section is a single structure, not a table.
         self.whole(SecType::Provider, &head);
         if !linked {
             let relsec = self.table(SecType::Reltab, &relocations);
@@ -270,12 +272,12 @@ mod tests {
             site("open", "main", 0x20, false),
             site("sold-out", "other", 0x30, false),
             site("sold-out", "main", 0x40, true),
-            // Of a function that two objects bring.
+            // Of a function that two objects contain.
             site("sold-out", "main", 0x10, false),
         ]
     }
 
-    /// `name func address asks`.
+    /// Returns the notes in the image, as `name func address asks`.
     fn found(bytes: &[u8], base: u64) -> Vec<String> {
         let notes = usdt::dof::parse(bytes, base).expect("a good image");
         let text = |note: &usdt::Note| {
@@ -306,7 +308,7 @@ mod tests {
             "sold-out other 0x2030",
         ];
         assert_eq!(found(&made.bytes, 0), expected);
-        // Where it was registered from makes no difference.
+        // The address from which the image was registered makes no difference.
         assert_eq!(found(&made.bytes, 0x7000_0000), expected);
         let notes = usdt::dof::parse(&made.bytes, 0).unwrap();
         let types: Vec<_> = notes[1]
@@ -314,7 +316,7 @@ mod tests {
             .iter()
             .map(|(own, seen)| (&**own, &**seen))
             .collect();
-        // A name that a reader could take for something larger is not told.
+        // A type name that a reader could take for a larger type is replaced by a base type.
         assert_eq!(
             types,
             [

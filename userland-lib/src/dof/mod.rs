@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! A program becomes a DOF image, which is how the kernel takes it.
+//! Emits a program as a DOF image, the form in which the kernel accepts it.
 //!
-//! An image is a header, the table of section headers, and the sections' data. Sections name each other by index, so
-//! each is written after those that it refers to. Equal DIF objects, which clauses with several probe descriptions
-//! are full of, are written once.
+//! An image is a header, the table of section headers, and the sections' data. Sections refer to
+//! each other by index, so each is written after those that it refers to. Equal DIF objects, which
+//! are frequent in clauses with several probe descriptions, and equal parts of them are written
+//! once.
 
 mod application;
 
@@ -22,9 +23,10 @@ use dtrace_uapi::option::Opt;
 use std::collections::HashMap;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-/// Writes `program` and the kernel's options as a DOF image.
+/// Emits `program` and the kernel's options as a DOF image.
 ///
-/// The image holds an `ECBDESC` for each clause in order, walkers last, and an `OPTDESC` if there are options.
+/// The image contains an `ECBDESC` for each clause in order, walkers last, and an `OPTDESC` if
+/// there are options.
 pub fn emit(program: &Program, options: &[(Opt, u64)]) -> Vec<u8> {
     let mut image = Image::default();
     emit_into(&mut image, program, options);
@@ -32,7 +34,8 @@ pub fn emit(program: &Program, options: &[(Opt, u64)]) -> Vec<u8> {
 }
 
 fn emit_into(image: &mut Image, program: &Program, options: &[(Opt, u64)]) {
-    // Every string of the program is in one table, which is therefore complete before anything refers to it.
+    // All strings of the program are in one table, which must be complete before anything refers to
+    // it.
     let mut strings = Strings::default();
     for clause in program.clauses.iter().chain(&program.walkers) {
         strings.add_clause(clause);
@@ -54,7 +57,7 @@ fn emit_into(image: &mut Image, program: &Program, options: &[(Opt, u64)]) {
     }
 }
 
-/// An image that enables nothing and carries `text`, which the kernel does not load.
+/// Emits an image that enables nothing and carries `text`, which the kernel does not load.
 pub fn emit_comment(text: &[u8]) -> Vec<u8> {
     let image = Image {
         comment: text.to_vec(),
@@ -63,7 +66,7 @@ pub fn emit_comment(text: &[u8]) -> Vec<u8> {
     image.finish()
 }
 
-/// The comments of the images that follow each other in `file`, as far as they are whole.
+/// Returns the comments of the consecutive images in `file`, up to the first invalid one.
 pub fn comments(file: &[u8]) -> Vec<&[u8]> {
     Images::new(file)
         .map_while(Result::ok)
@@ -71,7 +74,7 @@ pub fn comments(file: &[u8]) -> Vec<&[u8]> {
         .collect()
 }
 
-/// The options that an image sets, as far as it is whole and we know them.
+/// Returns the options that an image sets. Skips unknown options and damaged parts.
 pub fn options(image: &[u8]) -> Vec<(Opt, u64)> {
     let descs = sections(image, SecType::OptDesc)
         .flat_map(|table| table.chunks_exact(size_of::<OptDesc>()))
@@ -81,7 +84,7 @@ pub fn options(image: &[u8]) -> Vec<(Opt, u64)> {
         .collect()
 }
 
-/// The data of one image's sections of this type.
+/// Returns the data of an image's sections of one type.
 fn sections(image: &[u8], wanted: SecType) -> impl Iterator<Item = &[u8]> {
     let slice = |offset: u64, size: u64| {
         let start = usize::try_from(offset).ok()?;
@@ -97,7 +100,7 @@ fn sections(image: &[u8], wanted: SecType) -> impl Iterator<Item = &[u8]> {
     secs.filter_map(move |sec| slice(sec.offset, sec.size))
 }
 
-/// A string table, its first entry the empty string.
+/// A string table whose first entry is the empty string.
 struct Strings {
     bytes: Vec<u8>,
     offsets: HashMap<Vec<u8>, StrIdx>,
@@ -141,19 +144,19 @@ impl Strings {
     }
 }
 
-/// An image in the making: complete sections with the offset of each within the data.
+/// An image under construction: complete sections, with the offset of each within the data.
 #[derive(Default)]
 struct Image {
     headers: Vec<Sec>,
     data: Vec<u8>,
-    /// What follows the loaded part.
+    /// The comment, which follows the loaded part.
     comment: Vec<u8>,
-    /// Sections that may be linked more than once, by type and bytes.
+    /// Sections that may be referred to more than once, by type and bytes.
     shared: HashMap<(u32, Vec<u8>), SecIdx>,
 }
 
 impl Image {
-    /// Adds a section; its offset is relative to the data until [`finish`](Self::finish).
+    /// Adds a section. Its offset is relative to the data until [`finish`](Self::finish).
     fn section(&mut self, ty: SecType, align: u32, entsize: u32, bytes: Vec<u8>) -> SecIdx {
         self.data
             .resize(self.data.len().next_multiple_of(align as usize), 0);
@@ -169,13 +172,13 @@ impl Image {
         (self.headers.len() - 1) as SecIdx
     }
 
-    /// Adds a section that holds entries of one type.
+    /// Adds a section with entries of one type.
     fn table<T: IntoBytes + Immutable>(&mut self, ty: SecType, entries: &[T]) -> SecIdx {
         let (align, size) = (align_of::<T>() as u32, size_of::<T>() as u32);
         self.section(ty, align, size, entries.as_bytes().to_vec())
     }
 
-    /// Adds a section that is one thing.
+    /// Adds a section that is a single structure.
     fn whole<T: IntoBytes + Immutable>(&mut self, ty: SecType, thing: &T) -> SecIdx {
         self.section(ty, align_of::<T>() as u32, 0, thing.as_bytes().to_vec())
     }
@@ -215,7 +218,8 @@ impl Image {
     }
 
     fn action(&mut self, action: &ActionDesc, strtab: SecIdx, strings: &Strings) -> ActDesc {
-        // A stack has its depth there, though it be the first thing that a format prints.
+        // Only printf-like actions have their format in `arg`. A stack has its depth there, even if
+        // it is the first argument of a format.
         let format = action.format.as_ref();
         let (strtab, arg) = match format.filter(|_| action.kind.is_printf_like()) {
             Some(format) => (strtab, strings.offset(format).into()),
@@ -234,7 +238,7 @@ impl Image {
         }
     }
 
-    /// Adds a section of part of a DIF object; one of the same bytes serves all objects that have it.
+    /// Adds a section that is part of a DIF object, unless there is one with the same bytes.
     fn shared<T: IntoBytes + Immutable>(&mut self, ty: SecType, entries: &[T]) -> SecIdx {
         let identity = (ty as u32, entries.as_bytes().to_vec());
         if let Some(&section) = self.shared.get(&identity) {
@@ -249,7 +253,7 @@ impl Image {
         section
     }
 
-    /// Adds a DIF object: its sections and the header that links them.
+    /// Adds a DIF object: its sections and the header that refers to them.
     fn difo(&mut self, difo: &Difo) -> SecIdx {
         let text: Vec<u32> = difo.text.iter().map(|instr| instr.0).collect();
         let mut links = vec![self.shared(SecType::Dif, &text)];
@@ -279,7 +283,7 @@ impl Image {
             });
         }
         let head = size_of::<Hdr>() + self.headers.len() * size_of::<Sec>();
-        // The greatest alignment there is: aligned data stays aligned behind it.
+        // The largest alignment of any section: aligned data stays aligned behind the headers.
         let head = head.next_multiple_of(8);
         for header in &mut self.headers {
             header.offset += head as u64;

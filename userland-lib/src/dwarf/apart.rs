@@ -3,11 +3,14 @@
 
 //! Units that are in files of their own (`-gsplit-dwarf`).
 //!
-//! What a linker has to change of a unit is in the program: its addresses, its lines, and where the rest is (a skeleton). That is a file for each unit
-//! (`.dwo`), by the name that the compiler gave it; or a package of all of them (`.dwp`), beside the program or what was made of it. A unit and
-//! its skeleton have a number in common, which tells it from any other.
+//! The program itself has only a skeleton of each unit: what the linker has to relocate (addresses,
+//! the line program) and where the rest is. The rest is in one file per unit (`.dwo`), under the
+//! name that the compiler gave it, or in a package of all units (`.dwp`) beside the program or
+//! beside its separate debug file. A unit and its skeleton have the same id (DWO id), which
+//! distinguishes them from all others.
 //!
-//! Such a file is opened when its unit is wanted, and becomes a part of what is known.
+//! Such a file is opened when its unit is needed. It then becomes a further part of the
+//! [`DebugInfo`].
 
 use super::file;
 use super::part::{Header, Part, Unit};
@@ -23,15 +26,16 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-/// Why nothing is known of a unit.
+/// The error for a unit whose file was not found.
 pub const MISSING: Error = Error::Unsupported("its file (.dwo) is missing");
 
-/// Slots of a package's index: twice the units of the largest programs.
+/// Most slots of a package's index: twice the number of units of the largest programs.
 const SLOTS_MAX: u32 = 1 << 18;
-/// What it costs to look for a file.
+/// Cost of looking for a file, in steps.
 const OPENING: usize = 1024;
 
-/// What it costs to look for a unit in a package, at most: in an index without an empty slot all are looked at.
+/// Most steps that looking up a unit in a package takes. In an index without an empty slot a lookup
+/// probes all slots.
 fn walk(index: &UnitIndex<Bytes>) -> usize {
     match index.unit_count() < index.slot_count() / 4 * 3 {
         true => REFERENCE,
@@ -39,19 +43,20 @@ fn walk(index: &UnitIndex<Bytes>) -> usize {
     }
 }
 
-/// Where units are that are in files of their own, and those that were found.
+/// Where to look for split units, and those that were found.
 pub struct Apart {
-    /// Where the program is, and what was made of it.
+    /// Paths of the program and of its separate debug file.
     by: Vec<PathBuf>,
-    /// Bytes of all files that may be opened yet.
+    /// Bytes that may still be read from files of split units.
     most: Cell<u64>,
     package: OnceCell<Option<DwarfPackage<Bytes>>>,
-    /// The signatures that were looked for in the package, and whether all of its types are known.
+    /// Signatures that were already looked for in the package, and whether all of its types are
+    /// known.
     asked: RefCell<HashSet<u64>>,
     are_all_known: Cell<bool>,
-    /// The number behind those of all entries.
+    /// First number after those of all entries.
     pub end: Cell<usize>,
-    /// In the order of where they lie.
+    /// Sorted by position.
     pub units: RefCell<Vec<Header>>,
 }
 
@@ -68,7 +73,8 @@ impl Apart {
         }
     }
 
-    /// Where a unit's file may be: where the compiler put it, or beside the program.
+    /// Returns the paths where a unit's file may be: where the compiler put it, or beside the
+    /// program.
     fn places(&self, folder: Option<&str>, name: &str) -> Vec<PathBuf> {
         let name = Path::new(name);
         let mut places: Vec<PathBuf> = folder
@@ -80,14 +86,14 @@ impl Apart {
             places.push(folder.join(name));
             places.extend(name.file_name().map(|own| folder.join(own)));
         }
-        // What is relative would be so to where dtrace runs.
+        // A relative path would be relative to dtrace's own working directory.
         places.retain(|place| place.is_absolute());
         places
     }
 }
 
 impl DebugInfo {
-    /// The unit that a skeleton stands for.
+    /// Returns the unit that a skeleton stands for.
     pub(super) fn of_skeleton(&self, skeleton: Unit) -> Result<Rc<Unit>, Error> {
         let id = skeleton.dwo_id.ok_or(Error::Damaged)?;
         let skeleton = Rc::new(skeleton);
@@ -101,7 +107,7 @@ impl DebugInfo {
         found.ok_or(MISSING)
     }
 
-    /// The unit in a file of its own.
+    /// Looks for the unit in a `.dwo` file.
     fn in_file(&self, skeleton: &Rc<Unit>, id: DwoId) -> Option<Rc<Unit>> {
         let mut entries = skeleton.entries();
         let (_, root) = entries.next_dfs().ok()??;
@@ -132,7 +138,7 @@ impl DebugInfo {
         Some(bytes.into())
     }
 
-    /// The package of units, if there is one.
+    /// Returns the package, if there is one. It is opened at the first call.
     fn package(&self, parent: &Part) -> Option<&DwarfPackage<Bytes>> {
         let package = self.apart.package.get_or_init(|| {
             let endian = parent.dwarf.debug_info.reader().endian();
@@ -161,7 +167,8 @@ impl DebugInfo {
         })
     }
 
-    /// The unit of a number among those of a file, all of which are known from now on, if it is there.
+    /// Finds the unit with a DWO id among those of a file. If it is there, all units of the file
+    /// are added.
     fn unit_of(&self, own: Dwarf<Bytes>, skeleton: &Rc<Unit>, id: DwoId) -> Option<Rc<Unit>> {
         let units = self.new_units(own).ok()?;
         let found = units.iter().enumerate().find_map(|(at, header)| {
@@ -180,14 +187,14 @@ impl DebugInfo {
         Some(unit)
     }
 
-    /// The units of another file.
+    /// Reads the headers of the units of a further file.
     fn new_units(&self, own: Dwarf<Bytes>) -> Result<Vec<Header>, Error> {
         let part = Rc::new(Part::new(own, self.apart.end.get(), None));
         let known = self.units.len() + self.apart.units.borrow().len();
         self.units_of(&part, UNITS_MAX.saturating_sub(known))
     }
 
-    /// Adds the units of a file, and tells the number of the first.
+    /// Adds the units of a file and returns the number of the first.
     fn add(&self, units: Vec<Header>) -> usize {
         self.sign(&units);
         let mut all = self.apart.units.borrow_mut();
@@ -199,15 +206,15 @@ impl DebugInfo {
         first
     }
 
-    /// Knows all types that have units of their own in the package, if one was opened.
+    /// Adds all type units of the package, if a package was opened.
     pub(super) fn all_of_package(&self) -> Option<()> {
         let package = self.apart.package.get()?.as_ref()?;
         let parent = &self.units.first()?.part;
         for row in 1..=package.tu_index.unit_count() {
-            // What is damaged in one has nothing to do with the others.
+            // Skip a damaged entry: the others are independent of it.
             let own = package.tu_sections(row, &parent.dwarf);
             if let Ok(own) = own {
-                // There are too many in all.
+                // This fails if there are too many units in total.
                 self.add(self.new_units(own).ok()?);
             }
             self.budget.spend(REFERENCE).ok()?;
@@ -216,7 +223,7 @@ impl DebugInfo {
         Some(())
     }
 
-    /// A type in a unit of its own that is in the package.
+    /// Looks for a type unit in the package.
     pub(super) fn in_package(&self, signature: DebugTypeSignature) -> Option<TypeId> {
         let package = self.apart.package.get()?.as_ref()?;
         let parent = &self.units.first()?.part;

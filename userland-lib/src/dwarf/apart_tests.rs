@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Units in files of their own: where those may be, and what is not of the program.
+//! Units in files of their own: where the files may be, and which ones belong to another program.
 
 use super::tests::{address, check_all, Folder, SOURCE};
 use super::*;
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 const OTHER: &str =
     "struct other { int only; };\nint far(struct other *at)\n{\n\treturn at->only;\n}\n";
 
-/// A program of two units, in a folder of its own below the one that it was compiled in.
+/// Compiles a program of two units in `folder`.
 fn compile(folder: &Folder, options: &[&str]) -> PathBuf {
     fs::write(folder.0.join("other.c"), OTHER).expect("a source");
     folder.compile(SOURCE, &[&["-gsplit-dwarf", "other.c"], options].concat())
@@ -37,7 +37,7 @@ fn is_missing(debug: &DebugInfo, program: &Path) -> bool {
     matches!(found, Err(Error::Unsupported(_)))
 }
 
-/// What two units tell, one asked by its function, one by a name.
+/// Checks both units: one is found by its function, the other by a type's name.
 fn check_both(program: &Path) {
     let debug = open(program);
     check_all(&debug, program);
@@ -70,7 +70,7 @@ fn files_are_where_they_were_made_or_beside_the_program() {
     }
     check_both(&moved);
     assert!(is_missing(&open(&program), &program));
-    // Lines are the program's.
+    // The line program is in the program itself.
     assert!(open(&program).lines("prog.c", 20).has_file);
 }
 
@@ -115,7 +115,8 @@ fn a_package_has_all_files() {
     }
 }
 
-/// An index may say that it has any number of units, where it has no slots that would take bytes.
+/// An index may claim any number of units if it has no slots, because units without slots take no
+/// bytes.
 #[test]
 fn a_package_has_not_any_number_of_units() {
     use object::{Object as _, ObjectSection as _};
@@ -142,7 +143,8 @@ fn a_package_has_not_any_number_of_units() {
     assert_eq!(debug.named(Tag::Struct, "point"), None);
 }
 
-/// Where the program was stripped, its units are beside what was made of it, or where they were.
+/// For a stripped program, split units are found beside its debug file, or where the compiler put
+/// them.
 #[test]
 fn what_was_made_of_a_program_has_units_apart_too() {
     let folder = Folder::new("apart-stripped");
@@ -166,7 +168,7 @@ fn what_was_made_of_a_program_has_units_apart_too() {
     assert!(!is_known());
 }
 
-/// Whatever is overwritten in such a file is missed, and nothing else happens.
+/// Corruption of such a file only makes information unavailable; it has no other effect.
 #[test]
 fn damage_is_survived() {
     let folder = Folder::new("apart-damage");

@@ -1,22 +1,25 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What reading one file may cost.
+//! Limits the cost of reading one file.
 //!
-//! Whoever asks for a file by its name waits for as long as it takes. But a file that is read because a process happened to run it may have
-//! been made to be slow to read, or to fill the reader's memory: a few bytes each of a million entries may stand for one list of a
-//! million ranges. So work and memory are counted where they go, whatever the reason, and when one of the two is used up nothing more is
-//! read of that file.
+//! If the user requests a file, reading may take as long as it takes. A file that is read only
+//! because a traced process happens to run it may be crafted to be slow to read or to exhaust
+//! memory: for example, a million entries of a few bytes each may all refer to one list of a
+//! million ranges. So the operations that such reading uses (units, abbreviation tables, ranges,
+//! line rows, strings, inlined copies) count their work and memory. When either limit is reached,
+//! nothing more is read of the file.
 
 use super::Error;
 use std::cell::Cell;
 
-/// Steps that are gone for a file nobody asked for by its name: entries, their attributes, ranges, bytes of tables. These are some seconds.
+/// Most steps for a file that the user did not request. Entries, their attributes, ranges, and
+/// bytes of tables count as steps. The limit corresponds to a few seconds.
 const STEPS_MAX: u64 = 1 << 27;
-/// Bytes of memory for such a file and for what is made of it.
+/// Most bytes of memory for such a file and for what is made from it.
 pub const ROOM_MAX: u64 = 1 << 29;
 
-/// What is left of what a file may cost.
+/// What remains of the budget of a file.
 #[derive(Debug)]
 pub struct Budget {
     steps: Cell<u64>,
@@ -26,17 +29,17 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// That of a file that somebody asks for.
+    /// The budget of a file that the user requested.
     pub fn unlimited() -> Self {
         Self::new(u64::MAX, u64::MAX)
     }
 
-    /// That of any other.
+    /// The budget of any other file.
     pub fn limited() -> Self {
         Self::new(STEPS_MAX, ROOM_MAX)
     }
 
-    /// So many steps, and so many bytes of memory.
+    /// A budget of `steps` steps and `room` bytes of memory.
     pub(crate) fn new(steps: u64, room: u64) -> Self {
         Self {
             steps: Cell::new(steps),
@@ -46,29 +49,29 @@ impl Budget {
         }
     }
 
-    /// Goes so many steps.
+    /// Charges `steps` steps.
     pub fn spend(&self, steps: usize) -> Result<(), Error> {
         self.take(&self.steps, steps as u64)
     }
 
-    /// Keeps so many bytes in memory.
+    /// Charges `bytes` bytes of memory.
     pub fn keep(&self, bytes: usize) -> Result<(), Error> {
         self.take(&self.room, bytes as u64)?;
         self.kept.set(self.kept.get().saturating_add(bytes as u64));
         Ok(())
     }
 
-    /// Bytes that may still be kept.
+    /// Bytes that may still be charged.
     pub fn room(&self) -> u64 {
         self.room.get()
     }
 
-    /// Bytes that are kept.
+    /// Bytes that were charged.
     pub fn kept(&self) -> u64 {
         self.kept.get()
     }
 
-    /// Whether something could not be done for want of it.
+    /// Whether a charge was refused. From then on every charge is refused.
     pub fn is_spent(&self) -> bool {
         self.is_spent.get()
     }

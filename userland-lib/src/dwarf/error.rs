@@ -1,29 +1,29 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Why nothing is known of a program.
+//! Errors of reading debug information.
 
 use std::io;
 
-/// Why nothing is known.
+/// Why no information is available.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Nobody has told anything.
+    /// The file has no debug information.
     #[error("there is no debugging information")]
     None,
-    /// The process runs no code of a file of that name.
+    /// The process has not mapped code of a module of that name.
     #[error("the process has no such module")]
     Module,
     /// The file cannot be read.
     #[error("{}", crate::handle::plain(.0))]
     Io(#[from] io::Error),
-    /// It is told in a way that is not understood.
+    /// The information has an unsupported form.
     #[error("the debugging information cannot be used: {0}")]
     Unsupported(&'static str),
-    /// It refers to what is not there.
+    /// The information has an invalid reference.
     #[error("the debugging information is damaged")]
     Damaged,
-    /// It is not what it should be.
+    /// The information is malformed.
     #[error("the debugging information is damaged: {0}")]
     Dwarf(#[from] gimli::Error),
 }

@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The file that has the debugging information of a program, and its sections.
+//! Finds the files with the debug information of a program, and loads their sections.
 //!
-//! That is the program's own, or the one that was made of it when it was stripped. What it tells alike with others may be in one more.
+//! The information is in the program's own file, or in the separate file that was written when the
+//! program was stripped. What it has in common with other programs may be in a further file.
 
 use super::{Budget, Bytes, Error};
 use crate::elf::separate::{self, FOLDER};
@@ -18,30 +19,31 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-/// Bytes of a file that is read for who asks for it.
+/// Largest file that is read if the user requested it, in bytes.
 pub const FILE_MAX: u64 = 1 << 31;
-/// Bytes of all sections of a file that are unpacked.
+/// Most bytes that are unpacked from all sections of a file together.
 const UNPACKED_MAX: u64 = 1 << 31;
 const TOO_LARGE: Error = Error::Unsupported("its sections are too large when they are unpacked");
-/// The section that has the entries.
+/// The section with the entries.
 const ENTRIES: &str = ".debug_info";
 
-/// The files that tell of a program.
+/// The files with the debug information of a program.
 pub struct Found {
-    /// The program's own, or the one that was made of it.
+    /// The program's own file, or its separate debug file.
     pub own: Rc<[u8]>,
-    /// The one that it shares with others.
+    /// The file that it shares with other programs.
     pub shared: Option<Rc<[u8]>>,
-    /// There should be one that is shared, and is not.
+    /// The program refers to a shared file, but that was not found.
     pub is_partial: bool,
-    /// Where the program is, and the file that was made of it: beside these there may be more.
+    /// Paths of the program and of its separate debug file. Split units (`.dwo`, `.dwp`) are looked
+    /// for beside these.
     pub by: Vec<PathBuf>,
-    /// Bytes of each of those at most.
+    /// Most bytes that may be read from all files of split units together.
     pub most: u64,
 }
 
 impl Found {
-    /// A file by itself.
+    /// A file by itself: no other is looked for.
     pub fn alone(own: Rc<[u8]>) -> Self {
         let file = object::File::parse(&*own);
         Self {
@@ -54,12 +56,13 @@ impl Found {
     }
 }
 
-/// The files, each of at most `most` bytes, that tell of the program in `file`, which its process sees at `path`.
+/// Finds the debug information of the program in `file`, which its process sees at `path`. Each
+/// file may have at most `most` bytes.
 pub fn find(file: &Path, path: &str, most: u64) -> Result<Found, Error> {
     find_in(Path::new(FOLDER), file, path, most)
 }
 
-/// The same where the distribution's folder is another one.
+/// Like [`find`], with another folder in place of the distribution's `/usr/lib/debug`.
 pub(super) fn find_in(folder: &Path, file: &Path, path: &str, most: u64) -> Result<Found, Error> {
     let file = separate::open(file, most)?;
     let owner = file.metadata()?.uid();
@@ -88,12 +91,13 @@ pub(super) fn find_in(folder: &Path, file: &Path, path: &str, most: u64) -> Resu
     })
 }
 
-/// The sections of an ELF file that debugging information is in.
+/// Loads the debug sections of an ELF file.
 pub fn sections(bytes: &Rc<[u8]>, budget: &Budget) -> Result<Dwarf<Bytes>, Error> {
     load(bytes, budget, |id| Some(id.name()), |get| Dwarf::load(get))
 }
 
-/// Makes something of the sections of an ELF file that have these names.
+/// Loads sections of an ELF file by the names that `name` gives them, and passes them to `make`.
+/// What is unpacked is charged to the budget.
 pub fn load<T>(
     bytes: &Rc<[u8]>,
     budget: &Budget,
@@ -112,7 +116,7 @@ pub fn load<T>(
     Ok(made)
 }
 
-/// Has `own` find the texts that are in the file which it shares.
+/// Lets `own` resolve strings that are in the file that it shares.
 pub fn share_texts(own: &mut Dwarf<Bytes>, shared: &Dwarf<Bytes>) -> Result<(), Error> {
     let texts = shared.debug_str.reader();
     own.load_sup(|id| {
@@ -139,7 +143,7 @@ fn section(
     };
     let first = contents(&first, bytes, endian, room)?;
     let mut whole = Vec::new();
-    // A file that no linker has seen has a section for each type.
+    // In a file that no linker has processed each type unit has a section of its own.
     let are_many = [SectionId::DebugInfo, SectionId::DebugTypes].map(|id| id.dwo_name());
     for part in parts.filter(|_| are_many.contains(&name)) {
         if whole.is_empty() {
@@ -153,14 +157,14 @@ fn section(
     }
 }
 
-/// Takes the bytes of a section.
+/// Appends a section's bytes to `whole`.
 fn take(part: &Bytes, room: &mut u64, whole: &mut Vec<u8>) -> Result<(), Error> {
     *room = room.checked_sub(part.len() as u64).ok_or(TOO_LARGE)?;
     whole.extend_from_slice(part);
     Ok(())
 }
 
-/// What a section has, unpacked.
+/// Returns a section's contents, unpacked.
 fn contents(
     section: &object::Section<'_, '_>,
     bytes: &Rc<[u8]>,
@@ -170,7 +174,7 @@ fn contents(
     let packed = section.compressed_data().map_err(|_| Error::Damaged)?;
     match packed.format {
         CompressionFormat::None => {
-            // The file's bytes are there once.
+            // Refer to the file's bytes instead of copying them.
             let (start, size) = section.file_range().unwrap_or_default();
             let range = usize::try_from(start).ok().zip(usize::try_from(size).ok());
             let (start, size) = range.ok_or(Error::Damaged)?;
@@ -189,7 +193,8 @@ fn contents(
     }
 }
 
-/// What a section has packed, of which it says that these are so many bytes.
+/// Unpacks a section. `size` is the unpacked size that its header claims; any other size is an
+/// error.
 fn unpack(format: CompressionFormat, packed: &[u8], size: u64) -> Result<Vec<u8>, Error> {
     let mut unpacked = Vec::new();
     let done = match format {
@@ -210,11 +215,11 @@ fn unpack(format: CompressionFormat, packed: &[u8], size: u64) -> Result<Vec<u8>
     }
 }
 
-/// Unpacks one frame after the other, as linkers that pack in parallel write them.
+/// Unpacks all frames in turn: linkers that compress in parallel write several.
 fn unpack_zstd(mut packed: &[u8], size: u64, to: &mut Vec<u8>) -> io::Result<usize> {
     while !packed.is_empty() {
         let frame = StreamingDecoder::new(&mut packed).map_err(io::Error::other)?;
-        // One byte more tells of a frame that is too large.
+        // Read one byte more than fits, to detect data that is longer than claimed.
         let left = size.saturating_sub(to.len() as u64);
         frame.take(left + 1).read_to_end(to)?;
         if to.len() as u64 > size {

@@ -1,10 +1,11 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What functions take and return, found by where they begin.
+//! Prototypes of functions, found by the functions' addresses.
 //!
-//! Names of functions are the symbols' business: one name may be many functions' (`static`), and many names one's. An address is of
-//! one unit, whose entries are looked through once.
+//! Functions are looked up by address rather than by name, because names are ambiguous: several
+//! functions may have one name (`static`), and one function may have several. An address belongs to
+//! one unit, whose entries are scanned once.
 
 use super::part::{Header, Unit};
 use super::{is_set, DebugInfo, Error, TypeId};
@@ -13,37 +14,38 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// Parameters of a function.
+/// Most parameters of a function.
 const PARAMETERS_MAX: usize = 256;
-/// Ranges of addresses of all units.
+/// Most address ranges of all units together.
 const RANGES_MAX: usize = 1 << 22;
 
-/// What a function takes and returns.
+/// Return type and parameters of a function.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Prototype {
-    /// What it returns; nothing, if nothing.
+    /// Return type; `None` for `void`.
     pub ret: Option<TypeId>,
-    /// Names and types of its parameters.
+    /// Names and types of the parameters.
     pub params: Vec<(String, Option<TypeId>)>,
-    /// Who calls it knows no types of parameters: a `float` comes as a `double` (C17 §6.5.2.2).
+    /// The function has no prototype, so callers do not know the types of its parameters and pass a
+    /// `float` as a `double` (C17 §6.5.2.2).
     pub promotes: bool,
 }
 
-/// Beginning, end, unit.
+/// Beginning, end and unit number.
 type UnitRange = (u64, u64, usize);
 
-/// The functions of a unit by where they begin.
+/// The functions of a unit, by their first address.
 type Functions = HashMap<u64, TypeId>;
 
-/// Which unit has an address.
+/// Finds the unit of an address.
 pub(super) struct Index {
-    /// In the order of where they begin.
+    /// Sorted by beginning.
     ranges: Vec<UnitRange>,
     functions: RefCell<HashMap<usize, Rc<Functions>>>,
 }
 
 impl DebugInfo {
-    /// The function that begins at `address`, as the file numbers its memory.
+    /// Returns the prototype of the function that begins at `address` (in the file's numbering).
     pub fn function(&self, address: u64) -> Result<Option<Prototype>, Error> {
         self.whole()?;
         let Some(unit) = self.unit_at(address) else {
@@ -63,11 +65,11 @@ impl DebugInfo {
         function.map(|id| self.prototype(*id)).transpose()
     }
 
-    /// The number of the unit that has an address.
+    /// Returns the number of the unit that contains an address.
     pub(super) fn unit_at(&self, address: u64) -> Option<usize> {
         let index = self.index();
         let after = index.ranges.partition_point(|range| range.0 <= address);
-        // Ranges of units do not overlap, but for a damaged file's.
+        // The ranges of units do not overlap unless the file is damaged.
         let (_, end, unit) = *index.ranges.get(after.checked_sub(1)?)?;
         (address < end).then_some(unit)
     }
@@ -76,7 +78,7 @@ impl DebugInfo {
         self.functions.get_or_init(|| {
             let mut ranges = Vec::new();
             for (number, header) in self.units.iter().enumerate() {
-                // What one unit hides others show.
+                // Ignore errors: a damaged unit must not hide the others.
                 let _ = self.ranges_of(number, header, &mut ranges);
             }
             ranges.sort_unstable();
@@ -109,13 +111,14 @@ impl DebugInfo {
         Ok(())
     }
 
-    /// All functions of a unit that have code of their own.
+    /// Collects the functions of a unit that have code of their own.
     fn functions_of(&self, unit: &Unit) -> Result<Functions, Error> {
         let mut functions = Functions::new();
         let mut entries = unit.entries();
         while let Some((_, entry)) = entries.next_dfs()? {
             let convention = entry.attr_value(gimli::DW_AT_calling_convention)?;
-            // One that cannot be called by the rules has no parameters that a probe could find.
+            // A function with a nonstandard calling convention has no arguments that a probe could
+            // find.
             let is_odd = convention == Some(AttributeValue::CallingConvention(gimli::DW_CC_nocall));
             if entry.tag() != gimli::DW_TAG_subprogram || is_odd {
                 continue;
@@ -123,7 +126,7 @@ impl DebugInfo {
             let Some(id) = unit.id(entry.offset()) else {
                 continue;
             };
-            // Its first range; the others are what is seldom executed.
+            // Entry is in the first range; the others contain rarely executed code.
             let mut ranges = unit.part.dwarf.die_ranges(unit, entry)?;
             if let Some(range) = ranges.next()? {
                 functions.insert(range.begin, id);
@@ -155,7 +158,7 @@ impl DebugInfo {
         })
     }
 
-    /// Whether a unit is in C, in which a function may have no prototype.
+    /// Whether the unit is written in C, where a function need not have a prototype.
     fn is_c(&self, id: TypeId) -> Result<bool, Error> {
         let (unit, _) = self.locate(id)?;
         let mut entries = unit.entries();
@@ -174,7 +177,7 @@ impl DebugInfo {
         Ok(all.contains(&language))
     }
 
-    /// Names and types of the parameters that a function's entry has.
+    /// Returns names and types of the parameters of a function's entry.
     pub(super) fn parameters(&self, id: TypeId) -> Result<Vec<(String, Option<TypeId>)>, Error> {
         let mut params = Vec::new();
         self.children(id, |unit, entry| {
@@ -192,7 +195,7 @@ impl DebugInfo {
         Ok(params)
     }
 
-    /// Whether a function's entry says that more parameters may follow.
+    /// Whether a function's entry says that it takes further arguments (`...`).
     pub(super) fn is_variadic(&self, id: TypeId) -> Result<bool, Error> {
         let mut found = false;
         self.children(id, |_, entry| {
@@ -202,7 +205,8 @@ impl DebugInfo {
         Ok(found)
     }
 
-    /// Calls `each` for the entries right below one, until it has seen enough.
+    /// Calls `each` for the direct children of an entry until it returns `false`. Static members
+    /// are skipped.
     pub(super) fn children(
         &self,
         id: TypeId,
@@ -214,7 +218,7 @@ impl DebugInfo {
         while let Some(child) = children.next()? {
             let entry = child.entry();
             if is_set(entry, gimli::DW_AT_external) && entry.tag() == gimli::DW_TAG_member {
-                // A static member is a variable.
+                // A static member is a variable, not part of the structure.
                 continue;
             }
             if !each(&unit, entry) {

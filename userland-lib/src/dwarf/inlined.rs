@@ -1,15 +1,18 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Which functions are inlined where an instruction is.
+//! Finds the functions that are inlined at an instruction.
 //!
-//! A compiler that puts a function's instructions into another's tells of each such copy by an entry below that of the function that has it,
-//! or of the copy: how deep it lies there is how deep it was inlined. Copies of one depth do not overlap, but for a damaged file's. So a unit's
-//! entries are looked through once, in one pass, and its copies kept by depth and address.
+//! For each inlined copy of a function the compiler emits an entry below the function that contains
+//! it, or below the copy that contains it. The nesting of these entries is the inlining depth.
+//! Copies of the same depth do not overlap unless the file is damaged. So one pass over a unit's
+//! entries collects its copies, and they are kept sorted by depth and address.
 //!
-//! An instruction is of the line that its row tells. That is a line of the innermost function; of any other the line is the one where the next was called.
+//! The line table gives an instruction's line in the innermost function. In each outer function it
+//! is the line of the call of the next inner one.
 //!
-//! (The crate addr2line does the same, by recursion: how deep it goes, and how much it keeps, is left to who made the file.)
+//! The crate addr2line does the same, but recursively: its depth and memory are bounded only by the
+//! contents of the file.
 
 use super::part::Unit;
 use super::rows::{Rows, Source};
@@ -18,29 +21,30 @@ use gimli::{AttributeValue, UnitOffset};
 use std::cell::OnceCell;
 use std::rc::Rc;
 
-/// How deep functions are inlined in one another at most; what lies deeper is not told.
+/// Greatest inlining depth; copies that are nested deeper are left out.
 const DEPTH_MAX: u32 = 64;
-/// Functions and copies that lie in one another.
+/// Most functions and copies that may be nested in one another.
 const NESTING_MAX: usize = 4096;
 
-/// A function whose instructions are in another's.
+/// A function that is inlined at an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inlined {
-    /// The linker's name where the compiler tells it, or that of the source.
+    /// Linkage name if the compiler gives one, otherwise the name in the source.
     pub name: String,
-    /// The name of its file, without the folder, and the line that the instruction is of, or what was called.
+    /// Base name of the source file, and the line of the instruction or, except in the innermost
+    /// function, of the call.
     pub source: Option<(Rc<str>, u64)>,
 }
 
-/// The copies of a unit.
+/// All inlined copies of a unit.
 #[derive(Default)]
 pub(super) struct Copies {
-    /// In the order of depths and of where they begin.
+    /// Sorted by depth, then by beginning.
     ranges: Vec<Copy>,
     rows: OnceCell<Rows>,
 }
 
-/// A range of a copy's instructions.
+/// One address range of an inlined copy.
 struct Copy {
     depth: u32,
     begin: u64,
@@ -49,7 +53,8 @@ struct Copy {
 }
 
 impl Copies {
-    /// The entries of those that have the instruction at `address`, the outermost first.
+    /// Returns the entries of the copies that contain the instruction at `address`, outermost
+    /// first.
     fn at(&self, address: u64) -> Vec<UnitOffset> {
         let at_depth = |depth| {
             let is_before = |copy: &Copy| (copy.depth, copy.begin) <= (depth, address);
@@ -62,8 +67,8 @@ impl Copies {
 }
 
 impl DebugInfo {
-    /// The functions that are inlined where the instruction at `address` is, as the file numbers its memory: the innermost first. What
-    /// cannot be read is not told, nor a function whose name is not known.
+    /// Returns the functions that are inlined at `address` (an address in the file's numbering),
+    /// innermost first. Unreadable information and functions without a known name are left out.
     pub fn inlined(&self, address: u64) -> Vec<Inlined> {
         let Some(number) = self.unit_at(address) else {
             return Vec::new();
@@ -78,20 +83,21 @@ impl DebugInfo {
         let mut inlined = Vec::new();
         for entry in chain.into_iter().rev() {
             let name = unit.id(entry).and_then(|id| self.linkage_name(id));
+            // The call of this function is the line of the next outer one.
             let source = std::mem::replace(&mut source, call_of(&unit, entry, rows));
             inlined.extend(name.map(|name| Inlined { name, source }));
         }
         inlined
     }
 
-    /// The copies of a unit, which are looked for once.
+    /// Returns the copies of a unit, which are collected once.
     fn copies(&self, number: usize) -> Rc<Copies> {
         if let Some(known) = self.copies.borrow().get(&number) {
             return known.clone();
         }
         let mut copies = Copies::default();
         if let Ok(unit) = self.unit(number) {
-            // What is damaged has told what it has told.
+            // Keep what was found before the damage.
             let _ = self.find_copies(&unit, &mut copies.ranges);
         }
         copies
@@ -103,7 +109,8 @@ impl DebugInfo {
     }
 
     fn find_copies(&self, unit: &Unit, found: &mut Vec<Copy>) -> Result<(), Error> {
-        // The functions and copies that an entry is in: how deep their entries lie, and what lies in them as a copy.
+        // Enclosing functions and copies of the current entry: the tree level of each, and the
+        // inlining depth of a copy inside it.
         let mut around: Vec<(isize, u32)> = Vec::new();
         let mut entries = unit.entries_raw(None)?;
         while !entries.is_empty() {
@@ -160,7 +167,7 @@ impl DebugInfo {
         Ok(())
     }
 
-    /// The name of a function, as the linker would have it.
+    /// Returns the linkage name of a function, or its source name if it has none.
     fn linkage_name(&self, id: TypeId) -> Option<String> {
         let linkage = self.said(id, |unit, entry| {
             let value = entry.attr_value(gimli::DW_AT_linkage_name).ok()??;
@@ -175,7 +182,7 @@ impl DebugInfo {
     }
 }
 
-/// Where a copy was called.
+/// Returns the file and line of the call that a copy replaces.
 fn call_of(unit: &Unit, entry: UnitOffset, rows: &Rows) -> Option<Source> {
     let entry = unit.entry(entry).ok()?;
     let AttributeValue::FileIndex(file) = entry.attr_value(gimli::DW_AT_call_file).ok()?? else {

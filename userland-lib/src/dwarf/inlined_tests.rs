@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Inlined functions, in programs that the tests compile, and in files that were made to be dear to read.
+//! Inlined functions, in programs that the tests compile and in files that are crafted to be
+//! expensive to read.
 
 use super::budget::{Budget, ROOM_MAX};
 use super::tests::{address, Folder};
@@ -9,7 +10,7 @@ use super::*;
 use std::fs;
 use std::path::PathBuf;
 
-/// A program that has a chain of three functions inlined at `here`, and none at `there`.
+/// A program with a chain of three functions inlined at `here`, and none at `there`.
 pub const SOURCE: &str = "\
 static volatile int sink;
 static inline __attribute__((always_inline)) void inner(int n)
@@ -40,7 +41,7 @@ int main(int argc, char **argv)
 }
 ";
 
-/// The functions and lines of a chain.
+/// Functions and lines of a chain, as text.
 pub fn shown(chain: &[Inlined]) -> Vec<String> {
     let source = |inlined: &Inlined| {
         let source = inlined.source.as_ref();
@@ -89,7 +90,7 @@ fn every_form_tells_the_chain() {
     }
 }
 
-/// Where a program was stripped, what was made of it tells.
+/// For a stripped program, the separate debug file supplies the chain.
 #[test]
 fn a_file_of_its_own_tells_the_chain() {
     let folder = Folder::new("inlined-id");
@@ -107,7 +108,8 @@ fn a_file_of_its_own_tells_the_chain() {
     assert!(too_large.is_err());
 }
 
-/// What is known by lines alone, or is in another file, is not told.
+/// No function is inlined at `there`, with split units or without optimization. With minimal debug
+/// information (`-g1`) no name is empty.
 #[test]
 fn what_is_elsewhere_is_not_told() {
     let folder = Folder::new("elsewhere");
@@ -123,7 +125,7 @@ fn what_is_elsewhere_is_not_told() {
     assert!(chain.iter().all(|inlined| !inlined.name.is_empty()));
 }
 
-/// Whatever is cut off or overwritten is missed, and nothing else happens.
+/// Truncation or corruption only makes information unavailable; it has no other effect.
 #[test]
 fn damage_is_survived() {
     let folder = Folder::new("inlined-damage");
@@ -143,7 +145,8 @@ fn damage_is_survived() {
     }
 }
 
-/// A program that is told of in these abbreviations and entries, and what else there is; and where its 16 bytes of instructions are.
+/// Builds a program with these abbreviations and entries, and with further sections in `rest`.
+/// Returns it and the address of its 16 bytes of code.
 fn made(folder: &Folder, abbreviations: &str, entries: &str, rest: &str) -> (PathBuf, u64) {
     let source = format!(
         ".text\n.globl code\ncode: .fill 16, 1, 0x90\n\
@@ -159,7 +162,8 @@ fn made(folder: &Folder, abbreviations: &str, entries: &str, rest: &str) -> (Pat
     (program, code)
 }
 
-/// Abbreviations: of a unit with its first address and its size; of a copy with a name, these, and what lies in it; of one with a name and ranges.
+/// Abbreviations: `UNIT` for a unit with its first address and size; `COPY` for an inlined copy
+/// with a name, the same two, and children; `RANGED` for a copy with a name and ranges.
 const UNIT: &str = ".byte 1, 0x11, 1, 0x11, 1, 0x12, 6, 0, 0\n";
 const COPY: &str = ".byte 2, 0x1d, 1, 3, 8, 0x11, 1, 0x12, 6, 0, 0\n";
 const RANGED: &str = ".byte 3, 0x1d, 0, 3, 8, 0x55, 0x17, 0, 0\n";
@@ -180,7 +184,7 @@ fn no_depth_is_too_deep() {
     assert_eq!(debug.inlined(code + 1).len(), 64);
 }
 
-/// Each entry has all of a long list, which says nothing, or much.
+/// Each entry refers to the same long list of ranges, which are all empty or all nonempty.
 #[test]
 fn a_list_that_is_read_over_and_over_ends_with_the_budget() {
     let folder = Folder::new("lists");
@@ -202,7 +206,8 @@ fn a_list_that_is_read_over_and_over_ends_with_the_budget() {
     }
 }
 
-/// Units that name places of one long table: each is a table of its own, nearly as long.
+/// Units that refer to different offsets of one long table: each offset begins a table of its own,
+/// almost as long as the whole.
 #[test]
 fn tables_that_overlap_end_with_the_budget() {
     let folder = Folder::new("tables");
@@ -219,7 +224,7 @@ fn tables_that_overlap_end_with_the_budget() {
     assert!(debug.is_spent());
 }
 
-/// An abbreviation of more attributes than any has, which take no byte.
+/// An abbreviation with too many attributes, none of which takes a byte of the entry.
 #[test]
 fn an_entry_has_not_any_number_of_attributes() {
     let folder = Folder::new("attributes");
@@ -233,7 +238,8 @@ fn an_entry_has_not_any_number_of_attributes() {
     }
 }
 
-/// A copy that ends before a block begins which has another: that lies in the block, not in the copy.
+/// A copy that ends before the block with another copy: that one is in the block, not in the first
+/// copy.
 #[test]
 fn what_a_block_has_is_not_in_the_copy_before_it() {
     let folder = Folder::new("block");
@@ -246,7 +252,7 @@ fn what_a_block_has_is_not_in_the_copy_before_it() {
     assert_eq!(shown(&debug.inlined(code + 8)), ["b"]);
 }
 
-/// A program whose functions are inlined dozens deep.
+/// A program whose functions are inlined dozens of levels deep.
 const RUST: &str = "use std::collections::{BTreeMap, HashMap};
 fn main() {
     let mut all: HashMap<String, Vec<usize>> = HashMap::new();
@@ -263,7 +269,7 @@ fn main() {
 }
 ";
 
-/// Where the instructions of a program are that are looked up.
+/// Returns the addresses of a program that the test looks up.
 fn sampled(program: &Path) -> Vec<u64> {
     use object::{Object as _, ObjectSection as _};
     let bytes = fs::read(program).expect("a file");
@@ -273,7 +279,8 @@ fn sampled(program: &Path) -> Vec<u64> {
     samples.collect()
 }
 
-/// The same of llvm-addr2line: a function and a line for each of the chain, of which the last is no inlined one.
+/// Runs llvm-addr2line. Returns a function and a line for each member of each chain, without the
+/// last, which is not inlined.
 fn by_llvm(folder: &Folder, addresses: &[u64]) -> Vec<Vec<String>> {
     let list: Vec<String> = addresses.iter().map(|at| format!("{at:#x}")).collect();
     fs::write(folder.0.join("list"), list.join("\n")).expect("a list");

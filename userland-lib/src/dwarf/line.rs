@@ -1,39 +1,42 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Where the instructions of a source line begin.
+//! Finds the addresses where the instructions of a source line begin.
 //!
-//! A compiler tells it in rows of address, file and line. A line may have several places: it was inlined, or its parts lie
-//! apart. Only rows that begin a statement count; of those of one address the last, so that an address is of one line. Rows of the same
-//! line one after the other are one place.
+//! The compiler emits rows of address, file and line. A line may begin at several addresses,
+//! because it was inlined or because its parts are apart. Only rows that begin a statement count.
+//! Of several such rows with the same address only the last counts, so that an address belongs to
+//! one line. Consecutive rows of the same line count as one place.
 
 use super::part::{Header, Unit};
 use super::{Bytes, DebugInfo, Error};
 use gimli::{LineProgramHeader, LineRow, UnitType};
 use std::collections::{BTreeSet, HashSet};
 
-/// Files whose names are remembered for who has misspelled one.
+/// Most file names that are kept to suggest one if the user misspelled it.
 const FILES_MAX: usize = 1 << 16;
 
 /// Where a line is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lines {
-    /// Addresses, as the file numbers its memory.
+    /// Addresses in the file's numbering.
     pub addresses: BTreeSet<u64>,
-    /// Whether there is such a file.
+    /// Whether a source file of the given name exists.
     pub has_file: bool,
-    /// The line of the file nearest to the one that was asked for, a later one where there are both.
+    /// The line with instructions that is nearest to the requested one; of two equally near, the
+    /// later.
     pub nearest: Option<u64>,
-    /// The names of files, without folders, where there is no such file.
+    /// Base names of the source files that were seen.
     pub files: HashSet<String>,
 }
 
 impl DebugInfo {
-    /// Where the line `line` of `file` is. Of a file's name as much has to be told as makes clear which one is meant.
+    /// Finds the line `line` of the source file `file`, which is a path or the last components of
+    /// one.
     pub fn lines(&self, file: &str, line: u64) -> Lines {
         let mut lines = Lines::default();
         let mut programs = HashSet::new();
-        // Units of types have the rows of the unit that they are of.
+        // Type units refer to the line program of the unit that they belong to.
         let is_type = |header: &&Header| matches!(header.type_(), UnitType::Type { .. });
         for header in self.units.iter().filter(|header| !is_type(header)) {
             let Ok(unit) = self.with_lines(header) else {
@@ -41,7 +44,7 @@ impl DebugInfo {
             };
             let program = unit.line_program.as_ref();
             if program.is_some_and(|program| programs.insert(program.header().offset().0)) {
-                // What is damaged has told what it has told.
+                // Keep what was found before the damage.
                 let _ = self.lines_of(&unit, file, line, &mut lines);
             }
         }
@@ -86,7 +89,7 @@ impl DebugInfo {
         Ok(())
     }
 
-    /// The numbers that a unit's rows know the file by.
+    /// Returns the numbers that the unit's rows use for the file.
     fn files(
         &self,
         unit: &Unit,
@@ -94,7 +97,8 @@ impl DebugInfo {
         file: &str,
         lines: &mut Lines,
     ) -> HashSet<u64> {
-        // Files are counted from 1 in version 4, from 0 in version 5, where the first is there twice.
+        // Files are counted from 1 in version 4 and from 0 in version 5, where the first file is
+        // listed twice.
         let first = u64::from(header.version() <= 4);
         let mut numbers = HashSet::new();
         for (entry, number) in header.file_names().iter().zip(first..) {
@@ -121,7 +125,8 @@ impl DebugInfo {
 }
 
 impl Lines {
-    /// Takes a row of the file; whether it is of the line.
+    /// Evaluates a row of the file. Returns whether it belongs to the line. `was_there` says
+    /// whether the previous statement did; then the row begins no new place.
     fn take(&mut self, row: &LineRow, line: u64, was_there: bool) -> bool {
         let Some(own) = row.line().map(std::num::NonZeroU64::get) else {
             return false;

@@ -1,15 +1,18 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What a compiler has told of a program: types, functions, those that were inlined, source lines (DWARF 4 and 5).
+//! Reads the debug information that a compiler wrote for a program (DWARF 4 and 5): types,
+//! functions, inlined functions and source lines.
 //!
-//! It lies in the program's own file or in one beside it, and may be shared in part with other programs ([`file`](mod@file)); units may
-//! be in files of their own ([`apart`]). Nothing is read before somebody asks, and then what he asks for: units are told apart by their headers, a unit is taken apart when an address or a type of it is wanted, and an
-//! entry when it is looked at. A type is known by where its entry lies ([`TypeId`]); equal numbers are the same type.
+//! The information is in the program's own file or in a separate one. Part of it may be shared with
+//! other programs ([`file`](mod@file)), and units may be in files of their own ([`apart`]).
+//! Everything is read on demand: opening a file reads only the unit headers, a unit is parsed when
+//! one of its addresses or types is needed, and an entry is parsed when it is looked at. A type is
+//! identified by the position of its entry ([`TypeId`]); equal numbers mean the same type.
 //!
-//! All of it is of whoever made the file: every number leads nowhere or to something that is there, every chain and list
-//! has a limit, and what is not understood is left out, or an [`Error`] that says so. What reading may cost in all is limited for files that
-//! nobody has asked for ([`budget`]).
+//! The contents are untrusted. Every offset is checked before use, every chain and list has a
+//! limit, and what cannot be interpreted is left out or reported as an [`Error`]. For files that
+//! the user did not request, the total cost of reading is limited ([`budget`]).
 
 mod apart;
 #[cfg(test)]
@@ -54,55 +57,56 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::rc::Rc;
 
-/// A piece of a section.
+/// Part of a section.
 type Bytes = EndianRcSlice<RunTimeEndian>;
-/// An entry of a unit.
+/// Debugging information entry (DIE) of a unit.
 type Entry<'u> = DebuggingInformationEntry<'u, 'u, Bytes>;
 
-/// How often an entry may refer to another that says more of the same thing.
+/// Most links that are followed from one entry to another that completes it.
 const CHAIN_MAX: usize = 8;
-/// Bytes of text that are read in a step, about.
+/// Approximate number of bytes of text that cost one step.
 const TEXT: usize = 16;
-/// Longest name, bytes.
+/// Longest name, in bytes.
 pub(crate) const NAME_MAX: usize = 1024;
-/// Units of a file.
+/// Most units of a program.
 const UNITS_MAX: usize = 1 << 20;
-/// Bytes that are kept of a unit, or of one that is taken apart, about.
+/// Approximate memory for a unit's header, and again for a parsed unit, in bytes.
 const UNIT_KEPT: usize = 512;
-/// Steps to an entry that another refers to, or to the first one of a unit, about.
+/// Approximate number of steps to reach a referenced entry, or the first entry of a unit.
 const REFERENCE: usize = 64;
 
-/// Where a type's entry lies.
+/// Position of a type's entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TypeId(usize);
 
 impl TypeId {
-    /// The type of a number in one of several tables.
+    /// Makes an id from a table's index and a number in that table, for readers with several
+    /// tables.
     pub(crate) fn of(table: usize, number: u32) -> Self {
         Self(table << u32::BITS | number as usize)
     }
 
-    /// The table, and the number in there.
+    /// Splits an id made by [`of`](Self::of) into table and number.
     pub(crate) fn parts(self) -> (usize, u32) {
         (self.0 >> u32::BITS, self.0 as u32)
     }
 }
 
-/// What is known of a program's file.
+/// Debug information of one program.
 pub struct DebugInfo {
-    /// In the order of where they lie, those of one part after those of another.
+    /// Sorted by position; the units of one part follow those of another.
     units: Vec<Header>,
-    /// Which unit has the type of a signature, and where in it.
+    /// Maps the signature of a type unit to its type.
     signatures: RefCell<HashMap<u64, TypeId>>,
     apart: Apart,
     budget: Budget,
-    /// What is shared with other programs' files is not there.
+    /// The program refers to a shared file (dwz) that was not found.
     is_partial: bool,
-    /// Whether types that are in a section of their own are wanted.
+    /// Whether the units of `.debug_types` are read.
     has_types: bool,
-    /// Units that were taken apart, by their number.
+    /// Parsed units, by number.
     open: RefCell<HashMap<usize, Rc<Unit>>>,
-    /// Those that are in files of their own which are not there.
+    /// Numbers of the skeleton units whose own files were not found.
     missing: RefCell<HashSet<usize>>,
     functions: OnceCell<function::Index>,
     names: OnceCell<names::Index>,
@@ -110,30 +114,31 @@ pub struct DebugInfo {
 }
 
 impl DebugInfo {
-    /// What is known of the program in `file`, which its process sees at `path`.
+    /// Opens the debug information of the program in `file`, which its process sees at `path`.
     pub fn open(file: &Path, path: &str) -> Result<Self, Error> {
         let found = file::find(file, path, FILE_MAX)?;
         Self::parse_within(found, Budget::unlimited(), true)
     }
 
-    /// The same of a file that nobody has asked for: what reading it costs is limited ([`is_spent`](Self::is_spent)), and types that
-    /// are in a section of their own are left out.
+    /// Like [`open`](Self::open), for a file that the user did not request: the cost of reading is
+    /// limited ([`is_spent`](Self::is_spent)), and units of `.debug_types` are left out.
     pub fn open_unasked(file: &Path, path: &str) -> Result<Self, Error> {
         let found = file::find(file, path, budget::ROOM_MAX)?;
         Self::parse_within(found, Budget::limited(), false)
     }
 
-    /// What an ELF file tells.
+    /// Parses the debug information of an ELF file.
     pub fn parse(bytes: Rc<[u8]>) -> Result<Self, Error> {
         Self::parse_within(Found::alone(bytes), Budget::unlimited(), true)
     }
 
-    /// What an ELF file tells that nobody has asked for.
+    /// Like [`parse`](Self::parse), for a file that the user did not request: the cost is limited.
     pub fn parse_unasked(bytes: Rc<[u8]>) -> Result<Self, Error> {
         Self::parse_within(Found::alone(bytes), Budget::limited(), true)
     }
 
-    /// What two files tell that nobody has asked for: a program's own, and the one that it shares with others.
+    /// Parses a program's own file together with the file that it shares with others. The cost is
+    /// limited.
     pub fn parse_both(own: Rc<[u8]>, shared: Rc<[u8]>) -> Result<Self, Error> {
         let found = Found {
             own,
@@ -188,12 +193,12 @@ impl DebugInfo {
         file::sections(bytes, &self.budget)
     }
 
-    /// The units of a part, `most` at most.
+    /// Returns the headers of the units of a part. More than `most` units are an error.
     fn units_of(&self, part: &Rc<Part>, most: usize) -> Result<Vec<Header>, Error> {
         let (mut programs, mut types) = (part.dwarf.units(), part.dwarf.type_units());
-        // What is damaged ends a section's list.
+        // A damaged header ends the section's list.
         let programs = std::iter::from_fn(|| programs.next().ok().flatten());
-        // Nobody wants types of a file that nobody has asked for.
+        // Types are not needed for files that the user did not request.
         let types = std::iter::from_fn(|| types.next().ok().flatten());
         let types = types.take_while(|_| self.has_types);
         let mut units = Vec::new();
@@ -209,7 +214,7 @@ impl DebugInfo {
         Ok(units)
     }
 
-    /// Why not all can be told of types, if something is missing.
+    /// Returns an error if types are incomplete because a shared file is missing.
     pub fn whole(&self) -> Result<(), Error> {
         match self.is_partial {
             true => Err(Error::Unsupported(
@@ -219,17 +224,17 @@ impl DebugInfo {
         }
     }
 
-    /// Whether reading has cost what it may: nothing more is told.
+    /// Whether the budget is used up. If so, nothing more is read.
     pub fn is_spent(&self) -> bool {
         self.budget.is_spent()
     }
 
-    /// Bytes of memory that it takes, about.
+    /// Approximate memory that the information takes, in bytes.
     pub fn kept(&self) -> u64 {
         self.budget.kept()
     }
 
-    /// Knows the types of units that are of one type each.
+    /// Records the signatures of type units.
     fn sign(&self, units: &[Header]) {
         let mut signatures = self.signatures.borrow_mut();
         for unit in units {
@@ -243,13 +248,14 @@ impl DebugInfo {
             } = unit.type_()
             {
                 let id = TypeId(unit.start().saturating_add(type_offset.0));
-                // A package is read by signature and as a whole: a type keeps its first number.
+                // A package may be read both by signature and completely; a type keeps its first
+                // id.
                 signatures.entry(type_signature.0).or_insert(id);
             }
         }
     }
 
-    /// The header of a unit; those in files of their own are behind the others.
+    /// Returns the header of a unit. Units of separate files are numbered after all others.
     fn header(&self, number: usize) -> Option<Header> {
         let known = self.units.get(number).cloned();
         known.or_else(|| {
@@ -258,7 +264,7 @@ impl DebugInfo {
         })
     }
 
-    /// One of the units, taken apart; of a skeleton the one that it stands for.
+    /// Returns the parsed unit `number`. For a skeleton, returns the unit that it stands for.
     fn unit(&self, number: usize) -> Result<Rc<Unit>, Error> {
         if let Some(unit) = self.open.borrow().get(&number) {
             return Ok(unit.clone());
@@ -279,20 +285,21 @@ impl DebugInfo {
         Ok(unit)
     }
 
-    /// The unit that an entry is of, and where in it that lies.
+    /// Returns the unit that contains an entry, and the entry's offset in that unit.
     fn locate(&self, id: TypeId) -> Result<(Rc<Unit>, UnitOffset), Error> {
         let before = |units: &[Header]| units.partition_point(|unit| unit.start() <= id.0);
         let after = match before(&self.apart.units.borrow()) {
             0 => before(&self.units),
             apart => self.units.len() + apart,
         };
+        // The entry is in the last unit that starts at or before it.
         let number = after.checked_sub(1).ok_or(Error::Damaged)?;
         let unit = self.unit(number)?;
         let offset = unit.offset(id).ok_or(Error::Damaged)?;
         Ok((unit, offset))
     }
 
-    /// What entry a value refers to.
+    /// Returns the entry that an attribute's value refers to.
     fn target(&self, unit: &Unit, value: &AttributeValue<Bytes>) -> Option<TypeId> {
         match *value {
             AttributeValue::UnitRef(offset) => unit.id(offset),
@@ -306,13 +313,14 @@ impl DebugInfo {
         }
     }
 
-    /// The entry that `entry` refers to by an attribute of its own.
+    /// Returns the entry that the attribute `at` of `entry` refers to.
     fn reference(&self, unit: &Unit, entry: &Entry<'_>, at: DwAt) -> Option<TypeId> {
         let value = entry.attr_value(at).ok()??;
         self.target(unit, &value)
     }
 
-    /// What is said of an entry, by itself or by the one that it completes.
+    /// Calls `look` for an entry and then for those that it completes (by `DW_AT_abstract_origin`
+    /// or `DW_AT_specification`) until `look` finds something.
     fn said<T>(&self, id: TypeId, look: impl Fn(&Unit, &Entry<'_>) -> Option<T>) -> Option<T> {
         let mut id = id;
         for _ in 0..CHAIN_MAX {
@@ -330,14 +338,15 @@ impl DebugInfo {
         None
     }
 
-    /// The type that an entry has, by itself or by the one that it completes.
+    /// Returns the type of an entry, or of the entry that it completes.
     fn type_of(&self, id: TypeId) -> Option<TypeId> {
         self.said(id, |unit, entry| {
             self.reference(unit, entry, gimli::DW_AT_type)
         })
     }
 
-    /// An entry's own name; empty where it has none, or one that nobody could write.
+    /// Returns the entry's own name; empty if it has none or if the name has characters that
+    /// mislead.
     fn name(&self, unit: &Unit, entry: &Entry<'_>) -> String {
         let name = || {
             let value = entry.attr_value(gimli::DW_AT_name).ok()??;
@@ -357,12 +366,12 @@ impl DebugInfo {
     }
 }
 
-/// An attribute that is a number.
+/// Returns a numeric attribute.
 fn number(entry: &Entry<'_>, at: DwAt) -> Option<u64> {
     entry.attr_value(at).ok()??.udata_value()
 }
 
-/// An attribute that is a truth value.
+/// Whether a flag attribute is set.
 fn is_set(entry: &Entry<'_>, at: DwAt) -> bool {
     matches!(entry.attr_value(at), Ok(Some(AttributeValue::Flag(true))))
 }

@@ -1,35 +1,36 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Types by their names.
+//! Finds types by name.
 //!
-//! Each unit has types of its own, mostly the same ones under the same names. The first that is whole stands for all. To know
-//! the names every unit is looked through, once, and only for who asks by name.
+//! Each unit has its own copies of types, mostly equal ones under equal names. The first complete
+//! type of a name stands for all. Building the index requires a scan of every unit, so it is done
+//! once, at the first lookup by name.
 
 use super::{is_set, DebugInfo, Error, TypeId};
 use std::collections::HashMap;
 
-/// Names that are kept.
+/// Most names that are kept.
 const NAMES_MAX: usize = 1 << 22;
 
-/// Which space a name is of.
+/// C's name spaces of types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Tag {
-    /// `struct`, or a class.
+    /// `struct`, or a class of C++.
     Struct,
     /// `union`
     Union,
     /// `enum`
     Enum,
-    /// A name without a word before it: a typedef.
+    /// A typedef, which is named without a keyword.
     Typedef,
 }
 
-/// Types by their names.
+/// Types by name space and name.
 pub(super) type Index = HashMap<(Tag, String), TypeId>;
 
 impl DebugInfo {
-    /// The type of this name.
+    /// Returns the type of this name.
     pub fn named(&self, tag: Tag, name: &str) -> Option<TypeId> {
         self.names().get(&(tag, name.to_owned())).copied()
     }
@@ -37,11 +38,12 @@ impl DebugInfo {
     fn names(&self) -> &Index {
         self.names.get_or_init(|| {
             let mut index = Index::new();
-            // Whatever one unit hides, others show.
+            // Ignore errors: a damaged unit must not hide the others.
             for (number, header) in self.units.iter().enumerate() {
                 let _ = self.names_of(number, header, &mut index);
             }
-            // Skeletons have brought those that they stand for.
+            // The skeletons have loaded their split units. Add the package's type units, then scan
+            // all of these.
             let _ = self.all_of_package();
             let mut number = self.units.len();
             while let Some(header) = self.header(number) {

@@ -1,11 +1,12 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The files that tell of one program, and their units.
+//! The files with the debug information of one program, and their units.
 //!
-//! What a compiler has told may lie in several files. Each is a part; the entries of all parts are numbered one after the other, so that
-//! a number is of one entry, whatever file that is in. DWARF 4 has a section for types that have units of their own: in a part its
-//! entries come after the others.
+//! The information may be spread over several files. Each file is a part. The entries of all parts
+//! are numbered consecutively, so that a number identifies one entry in any of them. DWARF 4 has a
+//! separate section for type units (`.debug_types`); in a part its entries are numbered after those
+//! of `.debug_info`.
 
 use super::unit::Tables;
 use super::{Bytes, TypeId};
@@ -17,12 +18,12 @@ use std::cell::RefCell;
 use std::ops::Deref;
 use std::rc::Rc;
 
-/// A file's sections.
+/// The sections of a file.
 pub struct Part {
     pub dwarf: Dwarf<Bytes>,
-    /// The number of its first entry.
+    /// Number of its first entry.
     pub base: usize,
-    /// The part that it shares with other programs' files.
+    /// The part that it shares with other programs.
     pub shared: Option<Rc<Part>>,
     pub tables: RefCell<Tables>,
 }
@@ -37,13 +38,13 @@ impl Part {
         }
     }
 
-    /// The entry at a place of the section that has programs' units.
+    /// Returns the entry at an offset of `.debug_info`.
     pub fn id(&self, offset: usize) -> Option<TypeId> {
         let number = self.base.saturating_add(offset);
         (number < self.types()).then_some(TypeId(number))
     }
 
-    /// The number of the first byte at `offset`.
+    /// Returns the number of the byte at `offset`.
     fn number(&self, offset: UnitSectionOffset) -> usize {
         match offset {
             UnitSectionOffset::DebugInfoOffset(offset) => self.base.saturating_add(offset.0),
@@ -51,20 +52,20 @@ impl Part {
         }
     }
 
-    /// The number behind those of the entries of `.debug_info`: where those of `.debug_types` begin.
+    /// First number after the entries of `.debug_info`, where those of `.debug_types` begin.
     fn types(&self) -> usize {
         let size = self.dwarf.debug_info.reader().len();
         self.base.saturating_add(size)
     }
 
-    /// The number behind those of its entries.
+    /// First number after all entries of the part.
     pub fn end(&self) -> usize {
         let size = self.dwarf.debug_types.reader().len();
         self.types().saturating_add(size)
     }
 }
 
-/// A unit's header, and the part that it is in.
+/// A unit's header and its part.
 #[derive(Clone)]
 pub struct Header {
     pub part: Rc<Part>,
@@ -72,7 +73,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// The number of the unit's first byte.
+    /// Number of the unit's first byte.
     pub fn start(&self) -> usize {
         self.part.number(self.header.offset())
     }
@@ -86,21 +87,21 @@ impl Deref for Header {
     }
 }
 
-/// A unit that is taken apart, and the part that it is in.
+/// A parsed unit and its part.
 pub struct Unit {
     pub part: Rc<Part>,
-    /// What the program has of it, where it is in a file of its own.
+    /// The unit's skeleton in the program, if the unit is in a file of its own.
     pub skeleton: Option<Rc<Unit>>,
     pub unit: gimli::Unit<Bytes>,
 }
 
 impl Unit {
-    /// Whether it stands for one that is in a file of its own.
+    /// Whether this is a skeleton that stands for a unit in another file.
     pub fn is_skeleton(&self) -> bool {
         self.dwo_id.is_some() && self.part.dwarf.file_type == DwarfFileType::Main
     }
 
-    /// Which entry is at a place of the unit.
+    /// Returns the entry at an offset of the unit.
     pub fn id(&self, offset: UnitOffset) -> Option<TypeId> {
         if offset.0 >= self.header.length_including_self() {
             return None;
@@ -109,7 +110,7 @@ impl Unit {
         (number < self.part.end()).then_some(TypeId(number))
     }
 
-    /// Where in the unit an entry is.
+    /// Returns the offset of an entry in the unit.
     pub fn offset(&self, id: TypeId) -> Option<UnitOffset> {
         match id.0.checked_sub(self.part.types()) {
             Some(offset) => DebugTypesOffset(offset).to_unit_offset(&self.header),

@@ -1,34 +1,36 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The source line of an instruction.
+//! Finds the source line of an instruction.
 //!
-//! A compiler tells it in rows of address, file and line, in sequences of growing addresses. An instruction is of the last row that is
-//! not behind it. A unit's rows are read once. Code that the linker has left out has sequences too, at small addresses that are other code's:
-//! of those that hold an address the one counts that begins nearest to it.
+//! The compiler emits rows of address, file and line, in sequences of ascending addresses. An
+//! instruction belongs to the last row whose address is not greater than its own. The rows of a
+//! unit are read once. Code that the linker discarded has sequences too, at low addresses that may
+//! coincide with those of other code. So the sequence with the greatest beginning that is not
+//! greater than the address decides.
 
 use super::part::{Part, Unit};
 use super::{Bytes, DebugInfo, Error};
 use gimli::{AttributeValue, DebugLineOffset, LineProgramHeader, Reader as _, Section as _};
 use std::rc::Rc;
 
-/// Bytes of what a unit tells of its files: what is made of it is much larger.
+/// Most bytes of a unit's file table. The parsed table is much larger.
 const FILES_MAX: usize = 1 << 20;
-/// Bytes of a unit's instructions for making rows.
+/// Most bytes of a unit's line program.
 const PROGRAM_MAX: usize = 1 << 24;
-/// About how many steps it takes to read a byte of a list of files.
+/// Approximate number of steps to read a byte of a file table.
 const FILE: usize = 8;
 
-/// The name of a file, without its folder, and a line of it.
+/// Base name of a file, and a line in it.
 pub type Source = (Rc<str>, u64);
 
 /// The rows of a unit.
 #[derive(Debug, Default)]
 pub struct Rows {
-    /// In the order of where they begin.
+    /// Sorted by beginning.
     sequences: Vec<Sequence>,
     rows: Vec<Row>,
-    /// By their numbers.
+    /// Indexed by the compiler's file number.
     files: Vec<Option<Rc<str>>>,
 }
 
@@ -36,7 +38,7 @@ pub struct Rows {
 struct Sequence {
     begin: u64,
     end: u64,
-    /// Its first row, and the one behind its last.
+    /// Index of the first row, and the index after the last.
     rows: (usize, usize),
 }
 
@@ -48,7 +50,7 @@ struct Row {
 }
 
 impl Rows {
-    /// The line that the instruction at `address` is of.
+    /// Returns the source line of the instruction at `address`.
     pub fn at(&self, address: u64) -> Option<Source> {
         let after = self.sequences.partition_point(|s| s.begin <= address);
         let sequence = self.sequences.get(after.checked_sub(1)?)?;
@@ -59,7 +61,7 @@ impl Rows {
         source.filter(|_| address < sequence.end)
     }
 
-    /// The line `line` of the unit's file of that number. The line 0 is none.
+    /// Returns line `line` of the file with this number. Line 0 means that there is no line.
     pub fn source(&self, file: u64, line: u64) -> Option<Source> {
         let file = self.files.get(usize::try_from(file).ok()?)?.clone()?;
         (line > 0).then_some((file, line))
@@ -67,17 +69,17 @@ impl Rows {
 }
 
 impl DebugInfo {
-    /// The rows of a unit.
+    /// Reads the rows of a unit.
     pub(super) fn rows(&self, unit: &Unit) -> Rows {
         let mut rows = Rows::default();
-        // What is damaged has told what it has told.
+        // Keep what was read before the damage.
         let _ = self.read_rows(unit, &mut rows);
         rows.sequences.sort_unstable_by_key(|s| s.begin);
         rows
     }
 
     fn read_rows(&self, unit: &Unit, rows: &mut Rows) -> Result<(), Error> {
-        // The numbers of files are those of the program's rows, wherever the unit is.
+        // A split unit uses the line program, and so the file numbers, of its skeleton.
         let unit = unit.skeleton.as_deref().unwrap_or(unit);
         let mut entries = unit.entries();
         let (_, root) = entries.next_dfs()?.ok_or(Error::Damaged)?;
@@ -124,7 +126,7 @@ impl DebugInfo {
         header: &LineProgramHeader<Bytes>,
         rows: &mut Rows,
     ) -> Result<(), Error> {
-        // They are counted from 0 or from 1, as the version has it.
+        // Depending on the version, files are counted from 0 or from 1; cover both.
         for number in 0..=header.file_names().len() as u64 {
             let path = header.file(number).map(|file| file.path_name());
             let path = path.and_then(|path| self.text(unit, path));
@@ -136,7 +138,7 @@ impl DebugInfo {
         Ok(())
     }
 
-    /// Counts what it costs to read a unit's list of files.
+    /// Charges the budget for reading a unit's file table.
     fn weigh_files(&self, part: &Part, offset: DebugLineOffset) -> Result<(), Error> {
         let mut header = part.dwarf.debug_line.reader().clone();
         header.skip(offset.0)?;

@@ -1,14 +1,14 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Files that share with others what these tell alike, as dwz makes them.
+//! Files that share common information, as made by dwz.
 
 use super::tests::{check_all, Folder};
 use super::*;
 use std::fs;
 use std::path::PathBuf;
 
-/// A program, and what it shares with another: in GNU's form, and in that of DWARF 5.
+/// A program and the file that it shares with another, in GNU's form and in that of DWARF 5.
 const FORMS: [(&str, &[u8], &[u8]); 2] = [
     (
         "gnu",
@@ -22,7 +22,7 @@ const FORMS: [(&str, &[u8], &[u8]); 2] = [
     ),
 ];
 
-/// Puts a file where it is to be.
+/// Writes a file into the folder.
 fn put(folder: &Folder, name: &str, bytes: &[u8]) -> PathBuf {
     let path = folder.0.join(name);
     fs::create_dir_all(path.parent().expect("a folder")).expect("made");
@@ -61,7 +61,8 @@ fn what_is_shared_is_found_by_its_name_and_known_by_its_number() {
     }
 }
 
-/// Without it nothing is said of types rather than half of it. What is told of lines is.
+/// Without the shared file types are refused, because half of them would be wrong. Lines are
+/// available.
 #[test]
 fn what_is_shared_and_missing_is_no_type() {
     for (form, prog, _) in FORMS {
@@ -76,7 +77,8 @@ fn what_is_shared_and_missing_is_no_type() {
     }
 }
 
-/// As distributions have it: what was stripped has a file by its build-id, that is a link, and names what is shared from where it really is.
+/// As in distributions: the stripped program has a debug file by build-id, which is a symbolic
+/// link, and the name of the shared file is relative to the link's target.
 #[test]
 fn a_file_of_its_own_shares_too() {
     let (_, prog, common) = FORMS[0];
@@ -104,7 +106,7 @@ fn a_file_of_its_own_shares_too() {
     }
 }
 
-/// Whatever is overwritten in either file is missed, and nothing else happens.
+/// Corruption of either file only makes information unavailable; it has no other effect.
 #[test]
 fn damage_is_survived() {
     let (_, prog, common) = FORMS[1];

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What compilers tell, read back: programs are compiled by the tests in every form there is.
+//! Reads back the output of compilers: the tests compile programs with every supported form of
+//! debug information.
 
 use super::*;
 use std::fs;
@@ -44,10 +45,10 @@ int main(int argc, char **argv)
 	return sum;
 }
 ";
-/// The line of the second `nop`.
+/// Line of the second `nop`.
 const INLINED: u64 = 23;
 
-/// A folder for the files of one test, which goes with it.
+/// A folder for the files of one test; it is removed when dropped.
 pub struct Folder(pub PathBuf);
 
 impl Folder {
@@ -82,7 +83,7 @@ impl Drop for Folder {
     }
 }
 
-/// Where a symbol is.
+/// Address of a symbol.
 pub fn address(file: &Path, name: &str) -> u64 {
     use object::{Object as _, ObjectSymbol as _};
     let bytes = fs::read(file).expect("a file");
@@ -91,7 +92,7 @@ pub fn address(file: &Path, name: &str) -> u64 {
     symbol.expect(name).address()
 }
 
-/// A type in short.
+/// Short text for a type.
 fn shown(debug: &DebugInfo, ty: Option<TypeId>) -> String {
     let Some(id) = ty else {
         return "void".to_owned();
@@ -172,7 +173,7 @@ pub fn check_all(debug: &DebugInfo, program: &Path) {
     assert!(!other.has_file && other.files.contains("prog.c"));
 }
 
-/// A program without its debugging information, and that.
+/// Builds a stripped program and its separate debug file.
 fn split(folder: &Folder, options: &[&str]) -> PathBuf {
     folder.compile(SOURCE, &[&["-gdwarf-5"], options].concat());
     folder.run("objcopy", &["--only-keep-debug", "prog", "prog.debug"]);
@@ -213,7 +214,8 @@ fn a_file_that_is_named_has_the_checksum() {
     fs::rename(&beside, folder.0.join(".debug/prog.debug")).expect("moved");
     let moved = folder.0.join(".debug/prog.debug");
     assert!(find().is_ok(), "in the folder");
-    // The checksum is no secret, and others may run the program by a path where they have put something.
+    // The checksum is no secret, and other users may run the program at a path where they control
+    // the files.
     let mode = |mode| fs::set_permissions(&moved, fs::Permissions::from_mode(mode)).expect("ours");
     mode(0o666);
     assert!(matches!(find(), Err(Error::None)), "anybody's");
@@ -241,7 +243,7 @@ fn what_is_not_understood_is_refused() {
     assert!(matches!(open(&folder.0.join("text")), Err(Error::Damaged)));
 }
 
-/// Whatever is cut off or overwritten is missed, and nothing else happens.
+/// Truncation or corruption only makes information unavailable; it has no other effect.
 #[test]
 fn damage_is_survived() {
     let folder = Folder::new("damage");
@@ -296,7 +298,8 @@ fn every_form_tells_the_same() {
     }
 }
 
-/// C++ has functions in a class' declaration, while the class is in a unit of its own.
+/// C++ has the functions of a class in the declaration of the class, whose definition is in a type
+/// unit.
 #[test]
 fn a_declaration_leads_to_the_unit_of_the_type() {
     let folder = Folder::new("signed");

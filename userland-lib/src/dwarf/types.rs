@@ -1,70 +1,72 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! A type's entry as C has types.
+//! Converts type entries to C types.
 //!
-//! Of other languages that much is taken that has a form in C: a class is a structure whose bases are members without a name,
-//! a reference is a pointer. What has none is of no type.
+//! Constructs of other languages are converted if C has an equivalent: a class becomes a structure
+//! whose bases are unnamed members, and a reference becomes a pointer. Anything else becomes
+//! [`Type::Other`].
 
 use super::{is_set, number, DebugInfo, Entry, Error, TypeId};
 use gimli::{AttributeValue, Operation};
 
-/// Members of a structure, or constants of an enumeration.
+/// Most members of a structure, or constants of an enumeration.
 const ITEMS_MAX: usize = 1 << 16;
-/// Dimensions of an array.
+/// Most dimensions of an array.
 const DIMENSIONS_MAX: usize = 8;
-/// Bits of the largest structure.
+/// Largest structure, in bits.
 const BITS_MAX: u64 = 1 << 40;
 
-/// What a number is.
+/// Kind of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Base {
-    /// A whole number; whether it has a sign, whether it is a character.
+    /// An integer: whether it is signed, and whether it is a character.
     Int(bool, bool),
-    /// One with a fraction.
+    /// A floating-point number.
     Float,
 }
 
-/// A type. What it is made of is told by number; none is `void`.
+/// A type. Types that it refers to are given by id; `None` is `void`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Type {
-    /// A number: name, bytes.
+    /// A number: name, size in bytes, kind.
     Number(String, u64, Base),
-    /// A pointer, of so many bytes.
+    /// A pointer: target, size in bytes.
     Pointer(Option<TypeId>, u64),
-    /// An array; the counts of its dimensions, as far as they are told.
+    /// An array: element type, and the sizes of its dimensions where they are known.
     Array(Option<TypeId>, Vec<Option<u64>>),
-    /// Another name.
+    /// A typedef: name and type.
     Typedef(String, Option<TypeId>),
-    /// Not to be assigned to.
+    /// A `const` type.
     Const(Option<TypeId>),
-    /// The same to whoever only looks at it.
+    /// A type that reads like its target: `volatile`, `restrict`, `_Atomic`.
     Same(Option<TypeId>),
-    /// A function: what it returns and takes, and whether more may follow.
+    /// A function: return type, parameter types, and whether it takes further arguments.
     Function(Option<TypeId>, Vec<Option<TypeId>>, bool),
-    /// A structure or union: name, whether it is a union, bytes if its members are known.
+    /// A structure or union: name, whether it is a union, and its size in bytes, or `None` if it is
+    /// only declared.
     Record(String, bool, Option<u64>),
-    /// An enumeration: name, bytes, constants.
+    /// An enumeration: name, size in bytes, constants.
     Enum(String, u64, Vec<(String, i64)>),
-    /// Nothing that C has.
+    /// A type that C does not have.
     Other,
 }
 
 /// A member of a structure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// Its name; none of what is part of the outer one.
+    /// Its name; empty for an anonymous member whose own members belong to the outer structure.
     pub name: String,
     /// Its type.
     pub ty: Option<TypeId>,
-    /// Bits from the beginning to its lowest.
+    /// Offset of its lowest bit from the beginning of the structure, in bits.
     pub bit_offset: u64,
-    /// Width of a bit-field, else 0.
+    /// Width of a bit-field in bits, otherwise 0.
     pub bits: u32,
 }
 
 impl DebugInfo {
-    /// A type.
+    /// Returns the type of an entry.
     pub fn ty(&self, id: TypeId) -> Result<Type, Error> {
         let (unit, offset) = self.locate(id)?;
         let entry = unit.entry(offset)?;
@@ -100,7 +102,8 @@ impl DebugInfo {
         })
     }
 
-    /// The type that an entry declares, where that has a unit of its own; else the entry's.
+    /// Returns the type that a declaration stands for if that is in a type unit, otherwise `id`
+    /// itself.
     pub fn defined(&self, id: TypeId) -> TypeId {
         let signed = || {
             let (unit, offset) = self.locate(id).ok()?;
@@ -129,7 +132,7 @@ impl DebugInfo {
             if entry.tag() == gimli::DW_TAG_enumerator {
                 let value = match entry.attr_value(gimli::DW_AT_const_value) {
                     Ok(Some(AttributeValue::Sdata(value))) => value,
-                    // A short form has a number without a sign.
+                    // Short forms hold an unsigned number.
                     Ok(Some(value)) => value.udata_value().unwrap_or(0) as i64,
                     _ => 0,
                 };
@@ -140,7 +143,7 @@ impl DebugInfo {
         Ok(items)
     }
 
-    /// The members of a structure or union.
+    /// Returns the members of a structure or union.
     pub fn members(&self, id: TypeId) -> Result<Vec<Member>, Error> {
         let mut members = Vec::new();
         self.children(id, |unit, entry| {
@@ -167,7 +170,8 @@ impl DebugInfo {
         Ok(members)
     }
 
-    /// Where a member is, and the width of a bit-field; nothing where only the program could tell.
+    /// Returns the offset of a member and the width of a bit-field, both in bits. Returns `None` if
+    /// the offset is known only at run time (as for a virtual base) or out of range.
     fn place(
         &self,
         unit: &super::Unit,
@@ -191,7 +195,8 @@ impl DebugInfo {
         let from_end = number(entry, gimli::DW_AT_bit_offset);
         let offset = match (from_start, from_end) {
             (Some(offset), _) => start.checked_add(offset)?,
-            // The old form counts from the highest bit of what holds it.
+            // `DW_AT_bit_offset` (DWARF 2 and 3) counts from the most significant bit of the
+            // storage unit.
             (None, Some(offset)) => {
                 let own = number(entry, gimli::DW_AT_byte_size);
                 let holder = own.or_else(|| self.size(ty?))?.checked_mul(8)?;
@@ -204,7 +209,7 @@ impl DebugInfo {
         (offset < BITS_MAX).then_some((offset, bits))
     }
 
-    /// Bytes of a type that is told by a number, behind other names.
+    /// Returns the size in bytes of a number or enumeration, through typedefs and qualifiers.
     fn size(&self, id: TypeId) -> Option<u64> {
         let mut id = id;
         for _ in 0..super::CHAIN_MAX {

@@ -1,11 +1,13 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Units, taken apart.
+//! Parses units.
 //!
-//! An entry has the form that its abbreviation tells, by a number in a table that the unit names. Units may share a table, which is
-//! read once then; tables that overlap without being the same are only a way to have something read over and over, so that is counted. The
-//! lines of a unit are left alone: they are read by who wants them.
+//! An entry's layout is given by an abbreviation, which is a number in a table that the unit names.
+//! Units may share a table, which is then read once. Tables that overlap without being equal serve
+//! no purpose except to have the same bytes read repeatedly, so reading a table is charged to the
+//! budget. The line program of a unit is not read here; [`rows`](super::rows) and
+//! [`line`](super::line) read it when needed.
 
 use super::part::{Header, Part, Unit};
 use super::{Bytes, DebugInfo, Entry, Error, REFERENCE};
@@ -17,16 +19,18 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Attributes of an entry; compilers give it some twenty. Some take no byte of the entry, but time.
+/// Most attributes of an entry; compilers emit about twenty. The limit is needed because some forms
+/// take time but no byte of the entry.
 const ATTRIBUTES_MAX: usize = 256;
-/// About how many steps it takes to read a part of a table, and how many bytes to have it.
+/// Approximate number of steps to read one part of a table (an attribute, for example), and
+/// approximate number of bytes to keep it.
 const PART: usize = 8;
 const PART_KEPT: usize = 32;
 
-/// The tables that several units name, once they were read, by where they lie.
+/// Abbreviation tables that several units name, by offset; `None` until they are read.
 pub type Tables = HashMap<usize, Option<Arc<Abbreviations>>>;
 
-/// Where the tables are that more than one of the units names.
+/// Returns the offsets of the tables that more than one of the units names.
 pub fn shared(units: &[Header]) -> Tables {
     let mut counts: HashMap<usize, usize> = HashMap::new();
     for unit in units {
@@ -37,7 +41,8 @@ pub fn shared(units: &[Header]) -> Tables {
 }
 
 impl DebugInfo {
-    /// A unit without its lines, and with what its skeleton has of it.
+    /// Parses a unit without its line program. `skeleton` supplies the attributes that the linker
+    /// relocates, if the unit is in a file of its own.
     pub(super) fn take_apart(
         &self,
         header: &Header,
@@ -76,7 +81,7 @@ impl DebugInfo {
             }
         }
         if let Some(low_pc) = low_pc {
-            // It may stand in a table that a later attribute tells.
+            // The address may be an index into a table whose base is a later attribute.
             unit.low_pc = header.part.dwarf.attr_address(&unit, low_pc)?.unwrap_or(0);
         }
         if let Some(skeleton) = skeleton {
@@ -89,13 +94,13 @@ impl DebugInfo {
         })
     }
 
-    /// The ranges of addresses that an entry has.
+    /// Returns the address ranges of an entry.
     pub(super) fn ranges(&self, unit: &Unit, entry: &Entry<'_>) -> Result<RangeIter<Bytes>, Error> {
         let dwarf = &unit.part.dwarf;
         let list = entry.attr_value(gimli::DW_AT_ranges)?;
         let list = list.map(|list| dwarf.attr_ranges_offset(unit, list));
         if let Some(list) = list.transpose()?.flatten() {
-            // What is to be left out takes time as well.
+            // Count raw entries: those that the iterator skips take time as well.
             let mut all = dwarf.raw_ranges(unit, list)?;
             while all.next()?.is_some() {
                 self.budget.spend(1)?;
@@ -104,7 +109,7 @@ impl DebugInfo {
         Ok(dwarf.die_ranges(unit, entry)?)
     }
 
-    /// The table of a unit.
+    /// Returns the abbreviation table of a unit.
     pub(super) fn abbreviations(&self, header: &Header) -> Result<Arc<Abbreviations>, Error> {
         let offset = header.debug_abbrev_offset();
         let mut tables = header.part.tables.borrow_mut();
@@ -120,11 +125,11 @@ impl DebugInfo {
         Ok(table)
     }
 
-    /// Counts what it costs to read a table, and to keep it.
+    /// Charges the budget for reading a table and keeping it.
     fn weigh(&self, part: &Part, offset: DebugAbbrevOffset) -> Result<(), Error> {
         let mut table = part.dwarf.debug_abbrev.reader().clone();
         table.skip(offset.0)?;
-        // The last table may lack its end.
+        // The last table may lack its terminating 0.
         while !table.is_empty() && table.read_uleb128()? != 0 {
             let _tag = table.read_uleb128()?;
             let _has_children = table.read_u8()?;

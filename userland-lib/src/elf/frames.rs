@@ -1,10 +1,11 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Functions of a file without symbols, by what unwinding needs to know (`.eh_frame`).
+//! Finds functions of a file without symbols from its unwind information (`.eh_frame`).
 //!
-//! Compilers tell it of every function, and it is not stripped, because programs need it themselves. It has bounds, but no names: such a
-//! function is called by its address. Where a symbol is known it is better: it stays.
+//! Compilers emit this information for every function, and stripping leaves it, because programs
+//! need it themselves. It gives a function's bounds but no name, so such a function is named by its
+//! address. A function with a symbol keeps the symbol's name.
 
 use super::{Binding, Function, FUNCTIONS_MAX};
 use crate::unwind::{bases, section};
@@ -12,14 +13,16 @@ use gimli::{CieOrFde, EhFrame, EndianSlice, RunTimeEndian, UnwindSection};
 use object::{Object as _, ObjectSection as _, ReadRef};
 use std::ops::ControlFlow;
 
-/// What the linker makes, one entry for many short pieces: no functions.
+/// Sections made by the linker. Each has one entry for many short pieces of code, which are no
+/// functions.
 const LINKAGE: &str = ".plt";
-/// Such sections of a file.
+/// Most such sections of a file.
 const LINKAGES_MAX: usize = 16;
-/// Bytes of what entries have in common, which is read for each of them anew.
+/// Most bytes of common information entries (CIEs) that are parsed. A CIE is parsed again for each
+/// entry that refers to it.
 const COMMON_MAX: usize = 1 << 28;
 
-/// The functions that only unwinding knows, beside `known` ones.
+/// Returns the functions that are known only from unwind information, in addition to `known`.
 pub fn functions<'a, R: ReadRef<'a>>(
     file: &object::File<'a, R>,
     known: &[Function],
@@ -57,7 +60,7 @@ pub fn functions<'a, R: ReadRef<'a>>(
     functions
 }
 
-/// The size of the function that begins at an address, if unwinding knows one.
+/// Returns the size of the function that begins at an address, if unwind information has one.
 pub fn size_of<'a, R: ReadRef<'a>>(file: &object::File<'a, R>, begin: u64) -> Option<u64> {
     let mut found = None;
     read(file, |address, size| {
@@ -70,7 +73,7 @@ pub fn size_of<'a, R: ReadRef<'a>>(file: &object::File<'a, R>, begin: u64) -> Op
     found
 }
 
-/// Calls `found` with address and size of what unwinding knows, until that breaks off.
+/// Calls `found` with address and size of each function of the unwind information until it breaks.
 fn read<'a, R: ReadRef<'a>>(
     file: &object::File<'a, R>,
     mut found: impl FnMut(u64, u64) -> ControlFlow<()>,
@@ -87,7 +90,7 @@ fn read<'a, R: ReadRef<'a>>(
     frames.set_address_size(if file.is_64() { 8 } else { 4 });
     let mut entries = frames.entries(&bases);
     let mut common = 0_usize;
-    // What is damaged ends the list.
+    // Damaged data ends the list.
     while let Ok(Some(entry)) = entries.next() {
         if common > COMMON_MAX {
             break;
@@ -103,7 +106,7 @@ fn read<'a, R: ReadRef<'a>>(
             continue;
         };
         common = common.saturating_add(entry.cie().entry_len());
-        // Of where a signal handler returns to the entry begins a byte too early.
+        // For the return code of a signal handler the entry begins one byte before the code.
         if !entry.is_signal_trampoline() && found(entry.initial_address(), entry.len()).is_break() {
             break;
         }

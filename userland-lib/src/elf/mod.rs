@@ -1,13 +1,14 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What ELF files say of their code and its functions.
+//! Reads code and functions of ELF files.
 //!
-//! A file has a symbol table, or it was stripped: then its functions may be named by the table of what it exports, by a packed table
-//! ([`packed`]), and by another file that was made of it ([`separate`]). Of what none of these names `.eh_frame` has at least the bounds
+//! A file has a symbol table unless it was stripped. The functions of a stripped file may be named
+//! by the table of its exported symbols, by a packed table ([`packed`]), and by a separate file
+//! ([`separate`]). For functions that none of these names, `.eh_frame` gives at least the bounds
 //! ([`frames`]).
 //!
-//! All of it is of whoever made the file: what is read, and how much, is limited.
+//! The contents are untrusted: what is read, and how much, is limited.
 
 pub mod frames;
 pub mod packed;
@@ -22,18 +23,18 @@ use object::{SectionKind, SegmentFlags, SymbolFlags};
 /// A part of a file that is code.
 #[derive(Clone, Debug)]
 pub struct Text {
-    /// Where the file wants it.
+    /// Its address in the file's numbering.
     pub address: u64,
-    /// Its bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// Where it is in the file.
+    /// Offset in the file.
     pub offset: u64,
 }
 
-/// Parts of a file that are code.
+/// Most segments of code of a file.
 const TEXTS_MAX: usize = 64;
 
-/// Where code is in a file.
+/// Returns the segments of a file that contain code.
 pub fn texts<'a, R: ReadRef<'a>>(file: &object::File<'a, R>) -> Vec<Text> {
     let code = file.segments().filter(|segment| is_code(segment.flags()));
     let texts = code.take(TEXTS_MAX).map(|segment| {
@@ -52,32 +53,32 @@ pub fn is_code(flags: SegmentFlags) -> bool {
     matches!(flags, SegmentFlags::Elf { p_flags, .. } if p_flags.contains(PF_X))
 }
 
-/// Who sees a name; the first is preferred.
+/// Visibility of a name; the variants are in the order of preference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Binding {
-    /// Every file, before all others' weak ones.
+    /// Visible to all files; preferred to weak symbols.
     Global,
-    /// Every file that knows no other.
+    /// Visible to all files, used if there is no global symbol of that name.
     Weak,
-    /// The file alone.
+    /// Visible in its own file only.
     Local,
 }
 
-/// A name of a function.
+/// A function under one of its names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
-    /// The name, as it can be printed.
+    /// The name in a printable form.
     pub name: String,
-    /// Where it begins, as the file numbers its memory.
+    /// Address of its beginning in the file's numbering.
     pub address: u64,
-    /// Bytes of code, never 0.
+    /// Size in bytes; 0 if the symbol has none and [`measure`] found none.
     pub size: u64,
-    /// Who sees the name.
+    /// Visibility of the name.
     pub binding: Binding,
 }
 
-/// Puts functions in the order of their addresses. Of several names of one the linker's choice is first: a global one before a weak one
-/// before a local one, then the one with fewer underscores in front.
+/// Sorts functions by address. Of several names of one address the linker's choice comes first: a
+/// global one before a weak one before a local one, then the one with fewer leading underscores.
 pub fn sort(functions: &mut [Function]) {
     let underscores = |f: &Function| f.name.bytes().take_while(|c| *c == b'_').count();
     functions.sort_by(|a, b| {
@@ -86,14 +87,14 @@ pub fn sort(functions: &mut [Function]) {
     });
 }
 
-/// Functions that are read of a table.
+/// Most functions that are read from a table.
 pub const FUNCTIONS_MAX: usize = 1 << 20;
-/// Bytes of all their names, before any is left out.
+/// Most bytes of all names of a table together, including names that are left out.
 const NAMES_MAX: usize = 1 << 28;
-/// Parts of a file that are code, by its sections.
+/// Most code sections of a file.
 const SECTIONS_MAX: usize = 256;
 
-/// The functions that symbols name, by names that are shorter than `most` bytes.
+/// Returns the functions of a symbol table whose names are shorter than `most` bytes.
 pub fn functions<'d, S: ObjectSymbol<'d>>(
     symbols: impl Iterator<Item = S>,
     most: usize,
@@ -101,7 +102,7 @@ pub fn functions<'d, S: ObjectSymbol<'d>>(
     let mut read = 0_usize;
     let mut functions = Vec::new();
     for symbol in symbols {
-        // To find the end of a name takes as long as the name is.
+        // Finding the end of a name takes time in proportion to its length.
         read = read.saturating_add(symbol.name_bytes().map_or(0, <[u8]>::len));
         if read > NAMES_MAX || functions.len() >= FUNCTIONS_MAX {
             break;
@@ -111,8 +112,9 @@ pub fn functions<'d, S: ObjectSymbol<'d>>(
     functions
 }
 
-/// Gives sizes to functions that their symbols say none of, as of assembler: up to the next one, or to the end of the section. That is for
-/// a table of all functions, or there may be others in between.
+/// Sets the size of functions whose symbols have none, as in assembler: up to the next function or
+/// to the end of the section. The table must contain all functions, because otherwise there may be
+/// others in between.
 pub fn measure<'a, R: ReadRef<'a>>(functions: &mut [Function], file: &object::File<'a, R>) {
     let mut starts: Vec<u64> = functions.iter().map(|function| function.address).collect();
     starts.sort_unstable();
@@ -137,17 +139,18 @@ pub fn measure<'a, R: ReadRef<'a>>(functions: &mut [Function], file: &object::Fi
     }
 }
 
-/// The function that a symbol names, by a name that is shorter than `most` bytes.
+/// Returns the function that a symbol names, if the name is shorter than `most` bytes.
 fn function<'d>(symbol: &impl ObjectSymbol<'d>, most: usize) -> Option<Function> {
     let SymbolFlags::Elf { st_info, .. } = symbol.flags() else {
         return None;
     };
-    // An older version of a function is not what its name means; the newest one is marked with two signs.
+    // `name@@VERSION` is the default version of a function and stands for `name`. `name@VERSION` is
+    // an older version, which the plain name does not mean.
     let name = symbol.name_bytes().ok().filter(|name| name.len() < most)?;
     let name = String::from_utf8_lossy(name);
     let name = name.split_once("@@").map_or(&*name, |(name, _)| name);
     let name = printable(name);
-    // A byte that is no character takes three.
+    // Check the length again: an invalid byte became a character of three bytes.
     let is_name = !name.is_empty() && !name.contains('@') && name.len() < most;
     let is_function = st_info.st_type() == STT_FUNC && !symbol.is_undefined();
     (is_name && is_function).then(|| Function {

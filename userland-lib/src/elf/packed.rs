@@ -1,28 +1,30 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Functions that a stripped file names in a packed file of its own.
+//! Reads the functions that a stripped file names in an embedded, compressed file.
 //!
-//! Some distributions strip a program of its symbols but leave it the names of the functions that it does not export: an ELF file with a
-//! symbol table and no code, in XZ's format, is the contents of the section `.gnu_debugdata`. Its addresses are the program's. (What
-//! is known of types and lines is never in there.)
+//! Some distributions remove a program's symbols but keep the names of the functions that it does
+//! not export. The section `.gnu_debugdata` then contains, in XZ format, an ELF file with a symbol
+//! table and no code. Its addresses are those of the program. It never contains types or lines.
 
 use super::Function;
 use lzma_rust2::XzReader;
 use object::{Object as _, ObjectSection as _, ReadRef};
 use std::io::Read as _;
 
-/// The section.
+/// Name of the section.
 const SECTION: &str = ".gnu_debugdata";
-/// Bytes that are unpacked.
+/// Most unpacked bytes.
 const UNPACKED_MAX: u64 = 1 << 28;
-/// KiB that unpacking may take, as much as the format's densest preset wants, which is 65 MiB.
+/// Most memory for unpacking, in KiB: 128 MiB, about twice the 65 MiB that the densest preset of
+/// the format needs.
 const MEMORY_MAX: u32 = 1 << 17;
 
-/// Bytes of the section.
+/// Largest section, in bytes.
 const PACKED_MAX: u64 = 1 << 26;
 
-/// The functions, by names that are shorter than `most` bytes; none where nothing is packed, or it cannot be unpacked.
+/// Returns the functions whose names are shorter than `most` bytes; none if the section is missing
+/// or cannot be unpacked.
 pub fn functions<'a, R: ReadRef<'a>>(file: &object::File<'a, R>, most: usize) -> Vec<Function> {
     let unpacked = file.section_by_name(SECTION).and_then(|section| {
         let packed = (section.size() <= PACKED_MAX).then(|| section.data().ok())??;

@@ -1,11 +1,16 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The file that was made of a program's symbols and debugging information when those were stripped from it.
+//! Finds the separate file with a program's symbols and debug information, which was written when
+//! those were stripped from the program.
 //!
-//! That is the one that a distribution ships for the program's build-id; or the one that the program names, beside it or in the
-//! distribution's folder. They are of this program: they have the build-id, or the checksum. A checksum anybody can make, and the path is what one
-//! process calls the program, which others may run as well: so a file beside it is believed if it is the program's owner's, or root's.
+//! It is the file that the distribution ships for the program's build-id, or the file that the
+//! program names, beside the program or in the distribution's folder. A file is accepted only if it
+//! belongs to this program, that is, has the same build-id or checksum. However, anybody can
+//! produce a file with a given checksum, and the path is the one at which one process sees the
+//! program, while other users may run the same program. So a file outside of the distribution's
+//! folder must be owned by the owner of the program or by root, and must not be writable by
+//! everybody.
 
 use crate::outside;
 use crate::symbols::{is_stored, place};
@@ -14,11 +19,12 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Where distributions keep such files.
+/// The distribution's folder of separate debug files.
 pub const FOLDER: &str = "/usr/lib/debug";
 
-/// The separate file of `program`, which is `owner`'s and which its process sees at `path`, below the distribution's `folder`, and where it is. It
-/// has what `has` looks for, and not more than `most` bytes.
+/// Finds the separate file of `program`, and returns its contents and path. `owner` owns the
+/// program, and its process sees it at `path`. `folder` is the distribution's folder. The file
+/// satisfies `has` and has at most `most` bytes.
 pub fn find<'a, R: ReadRef<'a>>(
     folder: &Path,
     program: &object::File<'a, R>,
@@ -38,7 +44,7 @@ pub fn find<'a, R: ReadRef<'a>>(
     })
 }
 
-/// The file for a build-id.
+/// Returns the file for a build-id.
 pub(super) fn of_build_id(folder: &Path, id: &[u8], most: u64) -> Option<(Vec<u8>, PathBuf)> {
     let text = hexadecimal(id);
     let (first, rest) = text.split_at_checked(2)?;
@@ -49,12 +55,13 @@ pub(super) fn of_build_id(folder: &Path, id: &[u8], most: u64) -> Option<(Vec<u8
     is_it.then_some((bytes, path))
 }
 
-/// A build-id as people write it.
+/// Returns a build-id in hexadecimal, as tools print it.
 pub fn hexadecimal(id: &[u8]) -> String {
     id.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The file of this name and checksum: beside the program at `path`, in a folder there, or in the distribution's.
+/// Returns the file with this name and checksum: beside the program at `path`, in the folder
+/// `.debug` there, or in the distribution's folder.
 fn of_link(
     folder: &Path,
     (path, owner): (&str, u32),
@@ -86,14 +93,14 @@ fn of_link(
     })
 }
 
-/// Reads a file that anybody may have put there, of `most` bytes at most.
+/// Reads an untrusted file of at most `most` bytes.
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     outside::read(&open(path, most)?, most)
 }
 
-/// Opens such a file.
+/// Opens an untrusted file of at most `most` bytes.
 pub fn open(path: &Path, most: u64) -> io::Result<File> {
-    // What it is is looked at before it is opened: to open a pipe waits for somebody.
+    // Check the file's type before opening it, because opening a pipe would block.
     let place = place(path)?;
     let about = place.metadata()?;
     if !about.is_file() || about.len() == 0 || !is_stored(&place) {

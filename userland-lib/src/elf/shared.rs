@@ -1,11 +1,12 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The file of the debugging information that several programs share.
+//! Finds the file of debug information that several programs share.
 //!
-//! A tool (dwz) moves what several files tell alike to one, which each of them names: by a path, and by what is in that file and no
-//! other. That is its build-id (`.gnu_debugaltlink`), or, as DWARF 5 has it, a number that stands in both (`.debug_sup`). Distributions do so for the
-//! programs of a package.
+//! The tool dwz moves information that several files have in common into one file. Each of them
+//! names that file by a path and by an id that no other file has: its build-id
+//! (`.gnu_debugaltlink`), or, in DWARF 5, a number that is in both files (`.debug_sup`).
+//! Distributions use this for the programs of a package.
 
 use super::separate::{of_build_id, read};
 use object::{Object as _, ObjectSection as _};
@@ -13,26 +14,26 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// Where DWARF 5 has a file named, and what it names itself by.
+/// Section of DWARF 5 that names the shared file, or, in the shared file, gives its own id.
 const SECTION: &str = ".debug_sup";
 const VERSION: u16 = 5;
-/// Bytes of a number that stands for a file.
+/// Longest id, in bytes.
 const ID_MAX: usize = 64;
 
-/// What a file names another by.
+/// How a file identifies the shared file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Id {
     Build(Vec<u8>),
     Number(Vec<u8>),
 }
 
-/// The file that `file` names: the path, and what is to be in it.
+/// Path and id of a shared file.
 pub struct Name {
     path: PathBuf,
     id: Id,
 }
 
-/// What a file of debugging information says is in another.
+/// Returns the path and id of the shared file that `file` refers to.
 pub fn named(file: &object::File<'_>) -> Option<Name> {
     let (path, id) = match altlink(file) {
         Some((path, id)) if !id.is_empty() => (path, Id::Build(id)),
@@ -48,7 +49,8 @@ pub fn named(file: &object::File<'_>) -> Option<Name> {
     })
 }
 
-/// The bytes of that file, `most` at most. A relative path begins in the folder of the file that names it, which is `by`.
+/// Returns the contents of the shared file, which has at most `most` bytes. A relative path starts
+/// at the folder of the file `by`, which names it. `folder` is the distribution's folder.
 pub fn find(folder: &Path, name: &Name, by: &Path, most: u64) -> Option<Vec<u8>> {
     let good = |bytes: &Vec<u8>| {
         let file = object::File::parse(&**bytes);
@@ -59,7 +61,7 @@ pub fn find(folder: &Path, name: &Name, by: &Path, most: u64) -> Option<Vec<u8>>
             return Some(bytes);
         }
     }
-    // The folder of build-ids has links to the files.
+    // The distribution's build-id folder contains symbolic links, so try the link's target as well.
     let real = by.canonicalize().ok();
     let named = [Some(by), real.as_deref()];
     let named = named.into_iter().flatten().filter_map(Path::parent);
@@ -84,7 +86,7 @@ fn altlink(file: &object::File<'_>) -> Option<(Vec<u8>, Vec<u8>)> {
     (id.len() <= ID_MAX).then(|| (path.to_vec(), id.to_vec()))
 }
 
-/// What the section of DWARF 5 says.
+/// Contents of `.debug_sup`.
 struct Supplementary {
     is_shared: bool,
     path: Vec<u8>,
@@ -102,7 +104,7 @@ fn supplementary(file: &object::File<'_>) -> Option<Supplementary> {
     let (is_shared, bytes) = bytes.split_first()?;
     let end = bytes.iter().position(|byte| *byte == 0)?;
     let (path, bytes) = (bytes.get(..end)?, bytes.get(end + 1..)?);
-    // Its length, in a form of which a byte is enough here.
+    // The length of the id is a LEB128 number; one byte suffices for the lengths that are accepted.
     let (length, bytes) = bytes.split_first()?;
     let number = bytes.get(..usize::from(*length))?;
     let is_known =

@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! A machine without DTrace in its kernel: no probes, and nothing can be enabled.
+//! A machine without DTrace in its kernel: it has no probes, and nothing can be enabled.
 //!
-//! Headers and objects of applications are made there as well, for they are about the probes that the application brings.
+//! `-h` and `-G` work on such a machine too, because they make headers and objects for the probes
+//! that an application defines itself.
 
 use super::device::{Buffer, Device};
 use dtrace_uapi::dif::{DIF_NREGS, DIF_NTREGS, DIF_VERSION};
@@ -15,7 +16,7 @@ use dtrace_uapi::ioctl::{
 use dtrace_uapi::types::{AggId, Epid, ProbeId};
 use std::io;
 
-/// The device that is not there.
+/// Stands for the device that does not exist.
 #[derive(Debug)]
 pub struct Absent;
 

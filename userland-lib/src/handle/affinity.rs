@@ -1,16 +1,19 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Where probes are enabled: a timer that fires on one CPU fires on the one that it was started on, which with `-x cpu` has to be
-//! the only one that is traced.
+//! Pins the thread that enables probes to a CPU.
+//!
+//! A timer that fires on one CPU fires on the CPU on which it was started. With `-x cpu` this must
+//! be the only traced CPU.
 
 use rustix::thread::{sched_getaffinity, sched_setaffinity, CpuSet};
 
-/// Keeps the calling thread on a CPU for as long as it lives.
+/// Keeps the calling thread on a CPU until it is dropped.
 pub struct Stay(Option<CpuSet>);
 
 impl Stay {
-    /// Moves the thread to `cpu`, if it is given. To a CPU that is not there nobody can be moved; that is for the kernel to say.
+    /// Moves the thread to `cpu`, if given. Does nothing if that CPU is offline or does not exist,
+    /// because the kernel reports this when probes are enabled.
     pub fn on(cpu: Option<u64>) -> Self {
         let cpu = cpu.and_then(|cpu| usize::try_from(cpu).ok());
         let Some(cpu) = cpu.filter(|cpu| *cpu < CpuSet::MAX_CPU) else {
@@ -27,7 +30,7 @@ impl Stay {
 impl Drop for Stay {
     fn drop(&mut self) {
         if let Some(before) = &self.0 {
-            // The CPUs were the thread's own; should they be gone, it may stay.
+            // If these CPUs have gone offline meanwhile, the thread may stay where it is.
             let _ = sched_setaffinity(None, before);
         }
     }

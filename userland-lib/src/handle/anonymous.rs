@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! A handle's part in anonymous tracing: programs become the [file](crate::anon) for the next boot, and what the kernel has
-//! recorded since it booted becomes this consumer's.
+//! Anonymous tracing: programs become the [file](crate::anon) for the next boot, and this consumer
+//! claims what the kernel has recorded since it booted.
 
 use super::{Error, Handle};
 use crate::anon::{self, Meaning};
@@ -15,7 +15,7 @@ use dtrace_uapi::option::Opt;
 use nix::errno::Errno;
 use std::io;
 
-/// The aggregations of a program: variable, function and its argument.
+/// The aggregations of a program: variable, function and the function's argument.
 pub(super) fn aggregations(
     program: &Program,
 ) -> impl Iterator<Item = (AggVarId, Action, u64)> + '_ {
@@ -29,7 +29,8 @@ pub(super) fn aggregations(
 }
 
 impl Handle<'_> {
-    /// The file that has `programs`, which this handle has compiled, traced from the next boot on.
+    /// Returns the file that makes the kernel trace `programs`, which this handle has compiled,
+    /// from the next boot on.
     pub fn anonymous(&mut self, programs: &[&Program]) -> Result<Vec<u8>, Error> {
         let destructive = programs.iter().any(|program| program.is_destructive());
         if destructive && !self.options.is_on(Opt::Destructive) {
@@ -52,8 +53,8 @@ impl Handle<'_> {
         Ok(anon::write(images, &meaning))
     }
 
-    /// Takes the anonymous state over; the CPU that fired its `BEGIN`. Its programs and options are ours from now on, but for
-    /// options that may change at any time and were set here.
+    /// Claims the anonymous state and returns the CPU that fired its `BEGIN`. Its programs and
+    /// options replace ours, except options that may change at any time and were set here.
     pub(super) fn claim(&mut self) -> Result<u32, Error> {
         let grab = dof::emit(&Program::default(), &[(Opt::Grabanon, 1)]);
         let device = self.device();
@@ -62,7 +63,7 @@ impl Handle<'_> {
         let meaning = anon::read(&device.anonymous()?)?;
         self.options.adopt(&meaning.options);
         self.statements = meaning.statements;
-        // What was compiled here has numbers of its own.
+        // The source places of programs compiled here belong to other statement numbers.
         self.places = Places::default();
         for (var, func, arg) in meaning.aggregations {
             if let Some(func) = Action::from_raw(func).filter(|func| func.is_aggregation()) {

@@ -1,11 +1,14 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! `-W`: waiting for processes of some names to begin, in whatever order they do.
+//! `-W`: waits for processes of given names to start, in any order.
 //!
-//! The kernel holds every process that executes a program and is called so then, before the program's first instruction
-//! ([`EXEC`](hold::EXEC)), so none is missed however short it lives. It is held for a second at most; within that the process is taken over
-//! by `ptrace()`, and stays stopped until tracing begins, as one that was created for it. One that somebody traces already runs on.
+//! The kernel holds every process that executes a program and has one of these names then, before
+//! the program's first instruction ([`EXEC`](hold::EXEC)), so that even a short-lived process is
+//! caught. It is held for a second at most. Within this time we take it over by `ptrace()`, and it
+//! stays stopped until tracing begins, like a process that was created for tracing. The kernel does
+//! not hold a process that is traced by `ptrace()` already. If another tracer attaches before we
+//! do, the process is only watched and runs on.
 
 use super::error::missing;
 use super::{Error, Handle};
@@ -17,7 +20,7 @@ use std::fs;
 use std::io;
 
 impl Handle<'_> {
-    /// Has processes wait for us that become a program of this name, from now on.
+    /// Makes processes wait for us that become a program of this name, from now on.
     fn expect_process(&self, name: &str) -> Result<(), Error> {
         let mut hold = Hold {
             kind: hold::EXEC,
@@ -29,11 +32,11 @@ impl Handle<'_> {
         held.map_err(|error| self.refused(error))
     }
 
-    /// Waits until for each of these names a process has become a program that is called so, and takes them, stopped where `evaltime` says;
-    /// they are in the order of the names.
+    /// Waits until a process of each name has started. Returns these processes in the order of the
+    /// names, each stopped where `evaltime` says.
     pub fn await_processes(&self, names: &[&str]) -> Result<Vec<Target>, Error> {
         if self.module < 1 && names.iter().any(|name| name != &names[0]) {
-            // Such a module knows the last name alone.
+            // A module of interface 0 keeps only the last name that it was given.
             let what = "more than one name of processes to wait for";
             return Err(Error::Device(missing(what, Some(self.module))));
         }
@@ -57,11 +60,11 @@ impl Handle<'_> {
             let awaited = awaited
                 .find(|(name, target)| target.is_none() && is_called(pid, name))
                 .filter(|_| held.kind == hold::EXEC);
-            // Whether it had gone on by itself does not matter.
+            // An error is fine: the process may have continued by itself.
             let go_on = || drop(device.resume(held.id));
             match awaited.map(|(_, target)| (target, Target::seize(pid, go_on))) {
                 Some((target, Ok(seized))) => *target = Some(seized),
-                // It was killed.
+                // The process was killed; wait for another one.
                 Some((_, Err(error)))
                     if error.raw_os_error() == Some(Errno::SRCH.raw_os_error()) => {}
                 Some((_, Err(error))) => return Err(error.into()),
@@ -76,12 +79,12 @@ impl Handle<'_> {
     }
 }
 
-/// As much of a program's name as the kernel knows.
+/// The part of a program's name that the kernel keeps.
 fn known(name: &str) -> &[u8] {
     &name.as_bytes()[..name.len().min(NAME_SIZE - 1)]
 }
 
-/// Whether a process is called so.
+/// Whether a process has this name.
 fn is_called(pid: u32, name: &str) -> bool {
     let process = format!("/proc/{pid}");
     let comm = fs::read(format!("{process}/comm")).unwrap_or_default();
@@ -91,11 +94,11 @@ fn is_called(pid: u32, name: &str) -> bool {
     if name.len() < NAME_SIZE {
         return true;
     }
-    // The kernel knows only how the name begins.
+    // The kernel has cut the name, so compare the program's file and arguments as well.
     let program = fs::read_link(format!("{process}/exe"));
     let words: io::Result<Vec<u8>> = fs::read(format!("{process}/cmdline"));
     let is_it = |path: &[u8]| path.rsplit(|c| *c == b'/').next() == Some(name.as_bytes());
-    // A script is the second or third word of what its interpreter was called with.
+    // A script is the second or third word of its interpreter's command line.
     let mut words = words
         .iter()
         .flat_map(|words| words.split(|c| *c == 0).take(3));

@@ -3,35 +3,35 @@
 
 //! When the status, the aggregations and the records are due.
 //!
-//! Each has a rate of its own, which may change while tracing goes on. All are due at once at the beginning: a
-//! program that exits in `BEGIN` must not wait for the first tick.
+//! Each has its own rate, which may change while tracing. All are due immediately at the beginning,
+//! so that a program that exits in `BEGIN` does not wait for the first tick.
 //!
-//! Where nobody has set `switchrate`, records are read at a [`Pace`] that follows the load: a fixed second, which
-//! DTrace had, loses what a burst puts into the buffers in less time than that.
+//! Without `switchrate`, records are read at a [`Pace`] that follows the load. Other DTraces read
+//! once a second, and drop records when a burst fills the buffers in less time.
 
 use crate::options::Options;
 use dtrace_uapi::limits::RATE_DEFAULT;
 use dtrace_uapi::option::Opt;
 use std::time::{Duration, Instant};
 
-/// The last time that something was done.
+/// The last time that something was done; `None` if it never was.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Last(Option<Instant>);
 
 impl Last {
-    /// When it is due next at `rate` ns, which nobody need have set; `now` if it never was done.
+    /// The next due time at `rate` ns, by default [`RATE_DEFAULT`]. `now` if it was never done.
     fn due(self, now: Instant, rate: Option<u64>) -> Instant {
         let rate = Duration::from_nanos(rate.unwrap_or(RATE_DEFAULT));
         match self.0 {
             None => now,
-            // A time beyond the clock's end is never.
+            // A time that the clock cannot represent is as good as never: use a day.
             Some(last) => last
                 .checked_add(rate)
                 .unwrap_or(now + Duration::from_secs(86_400)),
         }
     }
 
-    /// Whether it is due; if so, it counts as done.
+    /// Whether it is due. If so, it counts as done at `now`.
     pub fn take(&mut self, now: Instant, rate: Option<u64>) -> bool {
         let due = self.due(now, rate) <= now;
         if due {
@@ -41,17 +41,18 @@ impl Last {
     }
 }
 
-/// How often records are read where `switchrate` is not set.
+/// The interval in ns at which records are read if `switchrate` is not set.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace(u64);
 
 impl Pace {
-    /// The pace without load, ns. A buffer of the usual size holds what comes until then in a burst of a million short records a second.
+    /// The interval without load, ns. A buffer of the default size holds what a burst of a million
+    /// short records per second adds in this time.
     const SLOWEST: u64 = 40_000_000;
-    /// The pace under the greatest load, ns.
+    /// The interval under the greatest load, ns.
     const FASTEST: u64 = 1_000_000;
 
-    /// Takes note of how full the fullest buffer was, of 100.
+    /// Adapts to how full the fullest buffer was, in percent.
     pub fn note(&mut self, percent: u64) {
         self.0 = match percent {
             25.. => self.0 / 4,
@@ -77,12 +78,12 @@ pub struct Clock {
     pub aggregations: Last,
     /// `switchrate`
     pub records: Last,
-    /// What stands for `switchrate` where it is not set.
+    /// The rate of records if `switchrate` is not set.
     pub pace: Pace,
 }
 
 impl Clock {
-    /// Whether records are due; if so, they count as read.
+    /// Whether records are due. If so, they count as read at `now`.
     pub fn take_records(&mut self, now: Instant, options: &Options) -> bool {
         self.records.take(now, Some(self.switchrate(options)))
     }
@@ -91,7 +92,7 @@ impl Clock {
         options.get(Opt::Switchrate).unwrap_or(self.pace.0)
     }
 
-    /// When the first of them is due.
+    /// The earliest time at which one of the three is due.
     pub fn due(&self, options: &Options) -> Instant {
         let now = Instant::now();
         let status = self.status.due(now, options.get(Opt::Statusrate));

@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! `/dev/dtrace` itself: the control calls behind [`Device`].
+//! `/dev/dtrace` itself: the ioctls behind [`Device`].
 //!
-//! This is the only module of the library that hands memory to the kernel. Each
-//! call passes one structure of the contract whose size is encoded in the call's number; structures that carry an
-//! address (snapshots, images) get it from a slice that outlives the call.
+//! This is the only module of the library that passes pointers to the kernel. Each ioctl passes one
+//! structure of the contract (`dtrace_uapi`), whose size is encoded in the ioctl's number.
+//! Structures that carry an address (snapshots, images) get it from a slice that outlives the call.
 
 #![allow(unsafe_code)]
 
@@ -35,15 +35,15 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd as _};
 use std::path::Path;
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
-/// Where the module's device is.
+/// The path of the kernel module's device.
 pub const PATH: &str = "/dev/dtrace";
-/// Where it is in that, if that is a directory (the module's parameter `layout`).
+/// The device's name if that path is a directory (the module's parameter `layout`).
 const WITHIN: &str = "dtrace";
 
-/// Most bytes of an image of options: there are a few dozen of 16 bytes.
+/// Most bytes of an image of options. There are a few dozen options of 16 bytes.
 const OPTIONS_MAX: usize = 64 << 10;
 
-/// Records asked for at first; most probes have fewer.
+/// Room for records in the first attempt. Most probes have fewer.
 const RECORDS: usize = 16;
 
 /// An open `/dev/dtrace`: one consumer.
@@ -54,7 +54,7 @@ pub struct DevDtrace {
 }
 
 impl DevDtrace {
-    /// Opens the device at `path`, or in the directory that is there.
+    /// Opens the device at `path`, or in the directory of that path.
     pub fn open(path: &Path) -> io::Result<Self> {
         let options = OpenOptions::new().read(true).write(true).clone();
         let file = match options.open(path) {
@@ -69,7 +69,7 @@ impl DevDtrace {
         })
     }
 
-    /// Makes the control call `request`, whose argument is a `T`.
+    /// Makes the ioctl `request`, whose argument is a `T`.
     fn call<T>(&self, request: u32, argument: &mut T) -> Result<(), Errno>
     where
         T: IntoBytes + FromBytes + Immutable + KnownLayout,
@@ -77,15 +77,17 @@ impl DevDtrace {
         self.call_bytes(request, argument.as_mut_bytes())
     }
 
-    /// Makes the control call `request` on bytes that are at least as long as the request's size says.
+    /// Makes the ioctl `request` on bytes. EINVAL if there are fewer than the request's size says.
     fn call_bytes(&self, request: u32, argument: &mut [u8]) -> Result<(), Errno> {
+        // Linux' _IOC_SIZE(): 14 bits from bit 16 on.
         let size = (request >> 16 & 0x3fff) as usize;
         if argument.len() < size {
             return Err(Errno::EINVAL);
         }
-        // SAFETY: the descriptor is open; the kernel reads and writes `size` bytes at the argument and, for
-        // calls that return records or options, no more of them than the head says there is room for behind it, all within
-        // `argument`. Addresses inside the structures were taken from slices that outlive this call.
+        // SAFETY: the descriptor is open. The kernel reads and writes `size` bytes at the argument.
+        // Calls that return records or options also write behind these, but not more than the room
+        // that the head states, and all of that room lies within `argument`. Addresses inside the
+        // structures were taken from slices that outlive this call.
         let result = unsafe {
             libc::ioctl(
                 self.file.as_raw_fd(),
@@ -96,7 +98,8 @@ impl DevDtrace {
         Errno::result(result).map(drop)
     }
 
-    /// The same, of a call that the first modules did not know, which is told as `what` they have not got.
+    /// As [`call`](Self::call), for an ioctl that early modules do not know. The error then says
+    /// that the kernel has no `what`.
     fn call_new<T>(&self, request: u32, argument: &mut T, what: &str) -> io::Result<()>
     where
         T: IntoBytes + FromBytes + Immutable + KnownLayout,
@@ -105,6 +108,7 @@ impl DevDtrace {
         called.map_err(|errno| self.told(errno, what))
     }
 
+    /// Turns the error of an ioctl that the module may not know into one that says so.
     fn told(&self, errno: Errno, what: &str) -> io::Error {
         match errno {
             Errno::ENOTTY => missing(what, self.conf().ok().map(|conf| conf.interface)),
@@ -112,7 +116,8 @@ impl DevDtrace {
         }
     }
 
-    /// Makes a call that fills in a head of type `H` and the records behind it, with room enough for them all.
+    /// Makes an ioctl that fills in a head of type `H` and the records behind it. Repeats it with
+    /// more room until all records fit. `nrecs` selects the head's count of records.
     fn call_records<H>(
         &self,
         request: u32,
@@ -165,7 +170,8 @@ impl Remains for DevDtrace {
             offset: next.offset,
             is_code: next.is_code != 0,
             of: match next.kind {
-                // SAFETY: the kernel has just opened it for us.
+                // SAFETY: the kernel has just opened this descriptor for us, and nothing else owns
+                // it.
                 remains::FILE => Relic::File(unsafe { File::from_raw_fd(next.fd) }),
                 remains::VDSO => Relic::Vdso,
                 _ => Relic::Nothing,
@@ -274,7 +280,7 @@ impl Device for DevDtrace {
             registered.size = image.len() as u64;
             registered.data = image.as_mut_ptr() as u64;
             match self.call(ioctl::REGISTERED, &mut registered) {
-                // Most processes have none.
+                // Allocate only now, because most processes have no registrations.
                 Err(Errno::E2BIG) if image.is_empty() => image = vec![0; REGISTERED_MAX],
                 Err(Errno::ENOENT | Errno::ENOTTY) => return Ok(None),
                 Err(errno) => return Err(errno.into()),
@@ -299,7 +305,7 @@ impl Device for DevDtrace {
     fn held(&self) -> io::Result<Held> {
         let mut held = Held::default();
         match self.call(ioctl::HELD, &mut held) {
-            // Nobody can wait.
+            // A module that does not know the ioctl holds no process.
             Ok(()) | Err(Errno::ENOTTY) => Ok(held),
             Err(errno) => Err(errno.into()),
         }
@@ -317,7 +323,7 @@ impl Device for DevDtrace {
         // SAFETY: the descriptor is open; the call has no argument.
         let result = unsafe { libc::ioctl(self.file.as_raw_fd(), ioctl::WANTED as libc::Ioctl) };
         match Errno::result(result) {
-            // SAFETY: the kernel has just opened it for us.
+            // SAFETY: the kernel has just opened this descriptor for us, and nothing else owns it.
             Ok(fd) => Ok(Some(unsafe { File::from_raw_fd(fd) })),
             Err(Errno::ENOENT) => Ok(None),
             Err(errno) => Err(self.told(errno, TABLES)),
@@ -339,8 +345,9 @@ impl Device for DevDtrace {
             file: self.file.try_clone()?,
             cpus: self.cpus,
         };
-        // From this call on they are noted. A kernel that does not know of it, or does not for us, says so now; where it fails otherwise names
-        // would be missing without a word.
+        // The first call makes the kernel note mappings. A kernel that does not know the ioctl, or
+        // does not allow it to us, says so here. Any other failure is reported, because otherwise
+        // names would be missing without notice.
         match remains.next(0, 0) {
             Ok(_) => Ok(Some(Box::new(remains))),
             Err(e)
@@ -417,7 +424,7 @@ impl Device for DevDtrace {
             ioctl::STATUS_COMMON,
         ];
         let mut answers = sizes.iter().map(|request| self.call_bytes(*request, bytes));
-        // An older module knows a part of it; the rest stays 0.
+        // An older module fills in only a part; the rest stays 0.
         let answer = answers.find(|answer| *answer != Err(Errno::ENOTTY));
         answer.unwrap_or(Err(Errno::ENOTTY))?;
         Ok(status)
@@ -435,7 +442,7 @@ impl Device for DevDtrace {
             ..BufDesc::default()
         };
         match self.call(request, &mut desc) {
-            // A CPU that is not traced or not there has no buffer.
+            // A CPU that is not traced or offline has no buffer.
             Err(Errno::ENOENT) => Ok(None),
             Err(errno) => Err(errno.into()),
             Ok(()) => {
@@ -464,7 +471,7 @@ impl Device for DevDtrace {
             if size > OPTIONS_MAX {
                 return Err(Errno::E2BIG.into());
             }
-            // A newer module has more of them.
+            // A newer module has more options.
             room = size;
         }
     }
@@ -498,7 +505,7 @@ impl Device for DevDtrace {
     }
 }
 
-/// What a lookup found; ESRCH says that there is nothing.
+/// The result of a lookup. ESRCH means that nothing was found.
 fn found<T>(result: Result<(), Errno>, desc: T) -> io::Result<Option<T>> {
     match result {
         Ok(()) => Ok(Some(desc)),
@@ -507,7 +514,7 @@ fn found<T>(result: Result<(), Errno>, desc: T) -> io::Result<Option<T>> {
     }
 }
 
-/// The highest number that a CPU of this machine may get, plus one.
+/// The highest number that a CPU of this machine can have, plus one.
 fn possible_cpus() -> u32 {
     std::fs::read_to_string("/sys/devices/system/cpu/possible")
         .ok()

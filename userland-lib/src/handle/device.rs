@@ -1,14 +1,15 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What the library needs of the kernel, as a trait.
+//! The kernel interface that the library needs, as a trait.
 //!
-//! [`Device`] is `/dev/dtrace` seen from above: probes that can be listed, an image that can be enabled, tracing
-//! that is started and stopped, and buffers that are read. The real one is [`super::DevDtrace`]; tests put the
-//! engine itself behind the trait, so that all of the library runs without a kernel.
+//! A [`Device`] is `/dev/dtrace` as the library uses it: probes that can be listed, an image that
+//! can be enabled, tracing that is started and stopped, and buffers that are read.
+//! [`super::DevDtrace`] is the real device. Tests put the engine itself behind the trait, so that
+//! all of the library runs without a kernel.
 //!
-//! Invariant: nothing that a device returns is trusted to be consistent; sizes and offsets are checked where
-//! they are used.
+//! Invariant: data that a device returns is not trusted to be consistent. Sizes and offsets are
+//! checked where they are used.
 
 use super::error::missing;
 use crate::interp::names::Source;
@@ -26,7 +27,7 @@ use std::fs::File;
 use std::os::fd::BorrowedFd;
 use std::{fmt, io};
 
-/// Which of a CPU's buffers.
+/// One of a CPU's two buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Buffer {
     /// The records of probes.
@@ -44,145 +45,157 @@ impl fmt::Display for Buffer {
     }
 }
 
-/// What a module has not got that does not know a control call: as it is told.
+/// Error messages name by this what a module lacks that cannot make probes in processes.
 pub const PROBES: &str = "probes in processes";
-/// Likewise.
+/// The same for a module that cannot hold processes.
 pub const HOLDS: &str = "way to hold processes";
-/// Likewise.
+/// The same for a module that takes no unwind tables.
 pub const TABLES: &str = "tables of programs' stacks";
-/// Likewise.
+/// The same for a module that cannot replicate enablings.
 pub const REPLICATION: &str = "way to enable clauses for probes that come later";
 
 /// The kernel's side of one consumer.
 pub trait Device {
-    /// What its DIF machine is like.
+    /// The kernel's DIF machine and the version of its interface.
     fn conf(&self) -> io::Result<Conf>;
 
-    /// How many CPUs it may ever number.
+    /// The highest number that a CPU can have, plus one.
     fn cpus(&self) -> u32;
 
-    /// The provider `name`, if there is one.
+    /// Looks up the provider `name`.
     fn provider(&self, name: &str) -> io::Result<Option<ProviderDesc>>;
 
-    /// The first probe after the one numbered `pattern.id` that matches `pattern`'s globs.
+    /// Returns the first probe with an ID greater than `pattern.id` that matches `pattern`'s globs.
     fn next_probe(&self, pattern: &ProbeDesc) -> io::Result<Option<ProbeDesc>>;
 
-    /// The type of argument `index` of a probe, if it has one.
+    /// Returns the type of argument `index` of a probe, if it has one.
     fn argument(&self, probe: ProbeId, index: u32) -> io::Result<Option<ArgDesc>>;
 
-    /// Enables a DOF image; how many probes it is at. Those that it should be at and is not are in [`reason`](Self::reason).
+    /// Enables a DOF image and returns the number of probes that it enabled. Matching probes that
+    /// could not be enabled are listed by [`reason`](Self::reason).
     fn enable(&self, dof: &[u8]) -> io::Result<u32>;
 
-    /// Makes probes in a process. Where it is about one of the instructions, an error has its index. A device may have no such probes.
+    /// Makes probes in a process. If an error concerns one of the instructions, it carries its
+    /// index. A device need not support such probes.
     fn make_probes(&self, _pid: u32, _request: &Request) -> Result<(), (Option<u32>, io::Error)> {
         Err((None, missing(PROBES, None)))
     }
 
-    /// What records say that the number of a process is.
+    /// Returns the ID that the process `pid` has in records.
     fn number(&self, pid: u32) -> io::Result<u32> {
         Ok(pid)
     }
 
-    /// What a process has registered after the one with this number. A device may know of no such thing.
+    /// Returns the first registration of a process after the one with the number `after`. A device
+    /// need not know registrations.
     fn registered(&self, _pid: u32, _after: u32) -> io::Result<Option<(Registered, Vec<u8>)>> {
         Ok(None)
     }
 
-    /// Removes the probes of a process whose instructions are not any more where they were.
+    /// Removes the probes of a process whose instructions are no longer where they were.
     fn review(&self, _pid: u32) -> io::Result<()> {
         Ok(())
     }
 
-    /// Has processes wait for us. A device may know of no such thing.
+    /// Makes processes wait for us at an event. A device need not support this.
     fn hold(&self, _hold: &Hold) -> io::Result<()> {
         Err(missing(HOLDS, None))
     }
 
-    /// The next process that waits, if one does.
+    /// Returns the next process that waits. The ID is 0 if none does.
     fn held(&self) -> io::Result<Held> {
         Ok(Held::default())
     }
 
-    /// Has nobody wait for a file any more.
+    /// Marks a file as known, so that no process waits for it.
     fn known(&self, _known: &Known) -> io::Result<()> {
         Ok(())
     }
 
-    /// Lets a process go that waits.
+    /// Lets a waiting process continue.
     fn resume(&self, _id: u64) -> io::Result<()> {
         Ok(())
     }
 
-    /// A file that a user stack leads into, and of which no table is known. A device may know of no such thing.
+    /// Returns a file that a user stack leads into and whose unwind table the kernel does not have.
+    /// A device need not support this.
     fn wanted(&self) -> io::Result<Option<File>> {
         Err(missing(TABLES, None))
     }
 
-    /// Gives the table by which stacks are walked that lead into a file, as it was when it had been `changed` last, in nanoseconds; empty if
-    /// there is none.
+    /// Gives the unwind table of a file. `changed` is the time of the file's last change when the
+    /// table was made, in ns. The table is empty if the file has none.
     fn give_table(&self, _file: &File, _changed: u64, _table: &[u8]) -> io::Result<()> {
         Err(missing(TABLES, None))
     }
 
-    /// Who tells what processes had mapped, as of now, when they ended. A device may know of no such thing, or not tell us.
+    /// Starts to note what processes have mapped when they end, and returns the source of these
+    /// mappings. A device need not support this, or may refuse it.
     fn remains(&self) -> io::Result<Option<Box<dyn Remains>>> {
         Ok(None)
     }
 
-    /// Who gives the names of frames of interpreted code. A device may know of no such thing.
+    /// Returns the source of the names of frames of interpreted code. A device need not support
+    /// this.
     fn frames(&self) -> Option<Box<dyn Source>> {
         None
     }
 
-    /// What becomes readable when a process waits.
+    /// The descriptor that becomes readable when a process waits.
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         None
     }
 
-    /// Enables the clauses of one description for another one as well.
+    /// Enables the clauses of the description `from` for the description `to` as well.
     fn replicate(&self, _from: &ProbeDesc, _to: &ProbeDesc) -> io::Result<()> {
         Err(missing(REPLICATION, None))
     }
 
-    /// Takes back what was [replicated](Self::replicate) for a description. A device may know of no such thing: it keeps that.
+    /// Takes back what was [replicated](Self::replicate) for a description. A device that does not
+    /// support this keeps it.
     fn retract(&self, _desc: &ProbeDesc) -> io::Result<()> {
         Ok(())
     }
 
-    /// An enabled probe and its records.
+    /// Returns an enabled probe and its records.
     fn enabled_probe(&self, epid: Epid) -> io::Result<(EprobeDesc, Vec<RecDesc>)>;
 
-    /// An aggregation and its records.
+    /// Returns an aggregation and its records.
     fn aggregation(&self, id: AggId) -> io::Result<(AggDesc, Vec<RecDesc>)>;
 
-    /// Starts tracing; the CPU that fired `BEGIN`.
+    /// Starts tracing. Returns the CPU that fired `BEGIN`.
     fn go(&self) -> io::Result<u32>;
 
-    /// Ends tracing; the CPU that fired `END`.
+    /// Ends tracing. Returns the CPU that fired `END`.
     fn stop(&self) -> io::Result<u32>;
 
-    /// What happened so far.
+    /// Returns what happened to the tracing so far.
     fn status(&self) -> io::Result<Status>;
 
-    /// Moves what one buffer of `cpu` holds into `room` (as much as fits) and tells how it stands; `None` if the
-    /// CPU has no such buffer. The description's `size` is at most `room.len()`.
+    /// Moves the contents of one buffer of `cpu` into `room` (as much as fits) and returns its
+    /// state. `None` if the CPU has no such buffer. The `size` of the result is at most
+    /// `room.len()`.
     fn snapshot(&self, which: Buffer, cpu: u32, room: &mut [u8]) -> io::Result<Option<BufDesc>>;
 
-    /// The options that are set, once tracing has begun with the sizes that there was memory for. A device may keep none.
+    /// Returns the options that are set. Once tracing has begun, sizes are those for which there
+    /// was memory. A device may keep none.
     fn options(&self) -> io::Result<Vec<(Opt, u64)>> {
         Ok(Vec::new())
     }
 
-    /// The file that the anonymous state was made of, which this consumer has claimed. A device may know of no such state.
+    /// Returns the file from which the anonymous state that this consumer has claimed was made. A
+    /// device need not support anonymous tracing.
     fn anonymous(&self) -> io::Result<Vec<u8>> {
         Err(io::ErrorKind::NotFound.into())
     }
 
-    /// Why the last call failed, or what it has left out, in the kernel's words; empty if it has none.
+    /// Returns why the last call failed or what it left out, in the kernel's words. Empty if there
+    /// is nothing to say.
     fn reason(&self) -> String;
 }
 
-/// The text of a C string in a fixed array; what is no UTF-8 or not to be printed is replaced.
+/// Returns the text of a C string in a fixed array. Bytes that are not UTF-8 or not printable are
+/// replaced.
 pub fn text(bytes: &[u8]) -> String {
     let end = bytes
         .iter()
@@ -191,7 +204,7 @@ pub fn text(bytes: &[u8]) -> String {
     printable(&String::from_utf8_lossy(&bytes[..end])).into_owned()
 }
 
-/// Copies `text` into a fixed array with its NUL; `None` if it is too long.
+/// Copies `text` into a fixed array with a terminating NUL. `None` if it is too long.
 pub fn fill<const N: usize>(text: &str) -> Option<[u8; N]> {
     let mut bytes = [0; N];
     let room = bytes.get_mut(..text.len())?;

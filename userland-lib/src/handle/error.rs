@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What a handle may fail with.
+//! The errors of a handle.
 
 use crate::consume::ConsumeError;
 use crate::diag::Diagnostic;
@@ -10,10 +10,10 @@ use dtrace_uapi::ioctl::INTERFACE;
 use nix::libc::{EINVAL, EOPNOTSUPP};
 use std::io;
 
-/// An error of a handle. Its text is what DTrace puts after the name of what was tried.
+/// An error of a handle. Its text is what DTrace prints after the name of the attempted operation.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A program is wrong; the diagnostic needs its source to be shown.
+    /// A program is wrong. To show the diagnostic, its source is needed.
     #[error("{}", .0.message)]
     Compile(Box<Diagnostic>),
     /// The D libraries cannot be read.
@@ -22,33 +22,33 @@ pub enum Error {
     /// A D library is wrong.
     #[error("{0}")]
     Library(String),
-    /// The kernel refused, and said why.
+    /// The kernel refused and gave a reason.
     #[error("{reason}")]
     Refused {
-        /// The kernel's words.
+        /// The reason, in the kernel's words.
         reason: String,
-        /// Its error.
+        /// The error of the call.
         error: io::Error,
     },
-    /// The kernel failed without a reason.
+    /// The kernel failed and gave no reason.
     #[error("{}", plain(.0))]
     Device(#[from] io::Error),
-    /// The module has another version of DIF.
+    /// The module has this other version of DIF.
     #[error("the kernel has another DIF: {}", age(*.0, DIF_VERSION.into()))]
     Version(u32),
-    /// A program does what `destructive` has not allowed.
+    /// A program is destructive, and the option `destructive` is off.
     #[error("Destructive actions not allowed")]
     Destructive,
     /// Tracing made the system unresponsive, and the kernel ended it.
     #[error("Abort due to systemic unresponsiveness")]
     Killed,
-    /// There is nothing to claim.
+    /// There is no anonymous state to claim.
     #[error("No anonymous tracing state")]
     NoAnonymous,
-    /// Whoever claims the anonymous state enables nothing else.
+    /// A consumer that claims the anonymous state cannot enable probes of its own.
     #[error("Can't claim anonymous state and enable probes")]
     OwnProbes,
-    /// What the anonymous state has recorded cannot be understood.
+    /// The records of the anonymous state cannot be interpreted.
     #[error("{0}")]
     Anonymous(#[from] crate::anon::AnonError),
     /// Consuming failed.
@@ -57,13 +57,13 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the reader of our output has gone away, which is no error to speak of.
+    /// Whether the reader of our output has closed it, which is not reported as an error.
     pub fn is_broken_pipe(&self) -> bool {
         matches!(self, Self::Consume(ConsumeError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe)
     }
 }
 
-/// An error of the system in its own words, without Rust's number behind them.
+/// Returns the text of a system error without the error number that Rust appends.
 pub fn plain(error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(number) => nix::errno::Errno::from_raw(number).desc().to_owned(),
@@ -71,7 +71,8 @@ pub fn plain(error: &io::Error) -> String {
     }
 }
 
-/// Which of module and command is older, by a number that grows with their versions, and what is to be done.
+/// Says whether the module or the command is older, by a number that grows with their versions, and
+/// what to do about it.
 fn age(module: u32, ours: u32) -> String {
     let (age, advice) = match module < ours {
         true => ("older", "load the module that came with the command"),
@@ -80,7 +81,8 @@ fn age(module: u32, ours: u32) -> String {
     format!("the module is {age} than this command (version {module}, not {ours}): {advice}")
 }
 
-/// The module of this [interface](dtrace_uapi::ioctl::INTERFACE) does not know a control call, and so has not got `what`.
+/// The error for a control call that a module of this [interface](dtrace_uapi::ioctl::INTERFACE)
+/// does not know, so that it lacks `what`.
 pub fn missing(what: &str, module: Option<u32>) -> io::Error {
     let text = match module {
         Some(module) if module != INTERFACE => {
@@ -92,7 +94,8 @@ pub fn missing(what: &str, module: Option<u32>) -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, text)
 }
 
-/// What to add to a refusal of a module that may not know what it refuses; nothing for one that knows as much as we do.
+/// Returns what to append to a refusal by a module that may not know what it refuses. Empty for a
+/// module that knows as much as we do.
 pub fn older(module: u32, error: &io::Error) -> String {
     let is_unknown = matches!(error.raw_os_error(), Some(EINVAL | EOPNOTSUPP));
     match is_unknown && module < INTERFACE {
@@ -101,7 +104,7 @@ pub fn older(module: u32, error: &io::Error) -> String {
     }
 }
 
-/// What to say when the device cannot be opened.
+/// Returns the message for a device that cannot be opened.
 pub fn open_error(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => {

@@ -1,15 +1,17 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What traced processes come to be while they are traced: libraries come and go, and children are made.
+//! Changes of traced processes while they are traced: libraries that come and go, and new children.
 //!
-//! A description of probes in a process is resolved when its program is compiled, for what the process has then. Where its dynamic linker
-//! tells of changes, and where it makes a child that is to be traced too, the process waits for us
-//! ([`uapi::hold`](dtrace_uapi::hold)): the descriptions are resolved for what is new, the probes made, and the process goes on. What was
-//! compiled stays what it is. The kernel enables its clauses for new probes by the descriptions that they were enabled for; where new
-//! probes have other names than those say the kernel is told to take the clauses for these, too.
+//! A description of probes in a process is resolved when its program is compiled, for what the
+//! process has mapped then. Where its dynamic linker announces changes, and where it forks a child
+//! that is to be traced too, the process waits for us ([`uapi::hold`](dtrace_uapi::hold)). We
+//! resolve the descriptions for what is new, make the probes, and let the process continue. The
+//! compiled program does not change. The kernel enables its clauses at new probes by the
+//! descriptions for which they were enabled. If the new probes have names that those descriptions
+//! do not match, the kernel is told to replicate the clauses for the new names.
 //!
-//! Nothing here ends the tracing: what could not be done is told.
+//! A failure here never ends the tracing; it is reported as [`News::Failed`].
 
 use super::own::Own;
 use super::{plain, probe_desc, KernelWorld, Names};
@@ -25,17 +27,18 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
-/// For how long processes are served at a time.
+/// Longest time for which processes are served in one go.
 const MOMENT: Duration = Duration::from_millis(100);
-/// Children that have ended are looked for when there are so many descriptions more.
+/// Number of additional descriptions after which ended children are looked for.
 const SWEEP: usize = 64;
-/// An ended child is remembered for so long: its own child may run for the first time after it has ended, and is traced as it was.
+/// How long an ended child is remembered: its own child may run for the first time after that, and
+/// is traced as its parent was.
 const OVER: Duration = Duration::from_secs(2);
 
-/// How often it is looked for processes that are new when tracing begins.
+/// Most rounds of looking for new processes when tracing begins.
 const ROUNDS_MAX: usize = 16;
 
-/// What there is to be told.
+/// What the handle must know or report.
 #[derive(Debug, PartialEq, Eq)]
 pub enum News {
     /// Something could not be done.
@@ -49,28 +52,29 @@ pub enum News {
 pub struct Follow {
     described: Vec<Described>,
     own: Own,
-    /// The descriptions whose clauses are enabled for others, too.
+    /// Pairs of descriptions: the clauses of the first are enabled for the second as well.
     replicated: HashSet<(ProbePattern, ProbePattern)>,
-    /// Children that had ended at the last sweep, and since when.
+    /// Children that had ended at the last sweep, and when that was first seen.
     over: HashMap<u32, Instant>,
-    /// With so many descriptions the next sweep is due.
+    /// The number of descriptions at which the next sweep is due.
     sweep_at: usize,
     forks: bool,
-    /// How many processes went on before they were to, as the kernel says.
+    /// How many processes continued too early so far, as the kernel last said.
     late: u32,
-    /// How many the kernel did not hold.
+    /// How many processes the kernel did not hold that may have missed probes, since the last
+    /// report.
     unheld: u32,
     news: Vec<News>,
 }
 
 impl Follow {
-    /// Learns what a program that is enabled describes.
+    /// Adds the descriptions of a program that is enabled.
     pub fn add(&mut self, program: &Program) {
         self.described.extend(program.processes.iter().cloned());
         self.own.add(&program.own);
     }
 
-    /// Tells nothing of what the user has himself limited.
+    /// Does not report when a limit is reached that the user has set.
     pub fn be_quiet(&mut self) {
         self.own.be_quiet();
     }
@@ -80,7 +84,8 @@ impl Follow {
         self.described.is_empty() && self.own.is_idle()
     }
 
-    /// Begins to follow; children too, if `forks`. Programs that begin wait for `time` at most.
+    /// Begins to follow the described processes, and their children if `forks`. Programs that start
+    /// wait for `time` at most.
     pub fn begin(
         &mut self,
         world: &KernelWorld<'_>,
@@ -104,7 +109,8 @@ impl Follow {
         self.own.begin(world, time, &mut failed);
         self.news.extend(failed.into_iter().map(News::Failed));
         let mut seen = HashSet::new();
-        // A child that was made before its parent's turn maps nothing, and waits for nobody.
+        // A child that was forked before its parent was looked at maps no new file, so it does not
+        // wait. Look again until no process is new.
         for _ in 0..ROUNDS_MAX {
             let mut new = self.own.running();
             new.retain(|pid| seen.insert(*pid));
@@ -113,20 +119,21 @@ impl Follow {
             }
             for pid in new {
                 self.look_own(world, pid);
-                // There may be many, and who begins does not wait for long.
+                // There may be many processes to look at, and those that start wait only for a
+                // short time.
                 self.drain(world, names)?;
             }
         }
         Ok(())
     }
 
-    /// Serves the processes that wait.
+    /// Serves the processes that wait, and returns what happened.
     pub fn work(&mut self, world: &KernelWorld<'_>, names: &Names) -> io::Result<Vec<News>> {
         self.drain(world, names)?;
         Ok(std::mem::take(&mut self.news))
     }
 
-    /// Serves the processes that wait until a descriptor is readable.
+    /// Serves the processes that wait, until the descriptor `until` is readable.
     pub fn work_until(
         &mut self,
         world: &KernelWorld<'_>,
@@ -148,7 +155,8 @@ impl Follow {
         }
     }
 
-    /// Serves processes until none waits, or for a moment: others can have some wait all the time, and there is more to do.
+    /// Serves processes until none waits or [`MOMENT`] has passed. Without that limit other users
+    /// could make processes wait all the time and keep us from other work.
     fn drain(&mut self, world: &KernelWorld<'_>, names: &Names) -> io::Result<()> {
         let begin = Instant::now();
         loop {
@@ -174,12 +182,13 @@ impl Follow {
             _ => self.look(world, pid),
         }
         if held.kind != hold::MAP || self.own.traces(pid) {
-            // What its addresses mean may not be known any more when they are printed.
+            // Its mappings may be gone when its addresses are printed, so read them here.
             names.meet(pid);
         }
         match held.id {
+            // This process did not wait.
             hold::TOLD => self.unheld += u32::from(self.own.may_have_missed(world, pid)),
-            // It may have gone on by itself.
+            // An error is fine: the process may have continued by itself.
             id => drop(world.device().resume(id)),
         }
     }
@@ -201,7 +210,7 @@ impl Follow {
     }
 
     fn failed(&mut self, pid: u32, what: &str, error: &io::Error) {
-        // What has ended is told as that.
+        // The end of a process is reported elsewhere.
         if error.kind() != io::ErrorKind::NotFound && error.raw_os_error() != Some(nix::libc::ESRCH)
         {
             let text = format!("{what} of process {pid}: {}", plain(error));
@@ -209,7 +218,8 @@ impl Follow {
         }
     }
 
-    /// Has a process wait where it changes, and looks at what has changed until then.
+    /// Makes a process wait whenever its libraries change, and when it forks if children are
+    /// followed. Then looks at what has changed since its descriptions were resolved.
     fn watch(&mut self, world: &KernelWorld<'_>, pid: u32) {
         let mut described = self.described.iter().filter(|d| d.pid == pid);
         if described.any(|described| described.written.may_name_more()) {
@@ -225,7 +235,8 @@ impl Follow {
         self.look(world, pid);
     }
 
-    /// Makes the probes in what a process has mapped since, and removes those of what it has no more.
+    /// Makes the probes in objects that a process has mapped since the last look, and removes those
+    /// in objects that it has unmapped.
     fn look(&mut self, world: &KernelWorld<'_>, pid: u32) {
         let Ok(objects) = world.objects(pid) else {
             return;
@@ -252,13 +263,13 @@ impl Follow {
         }
     }
 
-    /// Makes the probes that are described in an object that is new.
+    /// Makes the described probes in a new object.
     fn extend(&mut self, world: &KernelWorld<'_>, described: &Described, object: Object) {
         let Described { pid, written, .. } = described;
         let name = object.name.clone();
         let resolved = match pid::resolve_in(world, written, *pid, vec![object]) {
             Ok(resolved) => resolved,
-            // It may have ended meanwhile.
+            // The process may have ended meanwhile.
             Err(_) if world.objects(*pid).is_err() => return,
             Err(error) => return self.news.push(News::Failed(error.to_string())),
         };
@@ -280,7 +291,7 @@ impl Follow {
         }
     }
 
-    /// Has the child of a process traced as that is.
+    /// Traces a child as its parent is traced.
     fn adopt(&mut self, world: &KernelWorld<'_>, parent: u32, child: u32) {
         if self.own.traces(parent) {
             self.look_own(world, child);
@@ -316,7 +327,7 @@ impl Follow {
         }
     }
 
-    /// Forgets children that have ended. Nobody waits.
+    /// Forgets children that a sweep at least [`OVER`] ago found ended.
     fn sweep(&mut self, world: &KernelWorld<'_>) {
         let now = Instant::now();
         let before = std::mem::take(&mut self.over);
@@ -330,7 +341,8 @@ impl Follow {
         self.sweep_at = self.described.len() + SWEEP;
     }
 
-    /// Has the kernel forget what was replicated for children that have ended; which children those are. They stay described.
+    /// Retracts what was replicated for children that have ended, and returns these children. They
+    /// stay described.
     fn retract_ended(&mut self, world: &KernelWorld<'_>) -> HashSet<u32> {
         let children = self.described.iter().filter(|d| d.is_child);
         let over = children.map(|d| d.pid).filter(is_over).collect();
@@ -338,7 +350,7 @@ impl Follow {
         over
     }
 
-    /// Has the kernel forget what was replicated for processes.
+    /// Retracts what was replicated for these processes.
     fn retract(&mut self, world: &KernelWorld<'_>, pids: &HashSet<u32>) {
         self.replicated.retain(|(_, to)| {
             let pid = pid::process_of(&to.provider).ok().flatten();
@@ -346,13 +358,13 @@ impl Follow {
             let Some(desc) = is_theirs.then(|| probe_desc(to)).flatten() else {
                 return true;
             };
-            // An older kernel keeps it.
+            // An older module has no such call and keeps the replication, so it stays noted here.
             let done = world.device().retract(&desc);
             !(done.is_ok() || done.is_err_and(|error| error.kind() == io::ErrorKind::NotFound))
         });
     }
 
-    /// Forgets a child, whose number is another process' now.
+    /// Forgets an earlier child of this number, which is another process's now.
     fn forget(&mut self, world: &KernelWorld<'_>, pid: u32) {
         if self.described.iter().any(|d| d.pid == pid && d.is_child) {
             self.described.retain(|d| d.pid != pid || !d.is_child);
@@ -384,21 +396,22 @@ impl Follow {
     }
 }
 
-/// Whether a process has ended, and only waits for its parent to ask how.
+/// Whether a process has ended: it is gone, or only waits for its parent to reap it.
 pub(super) fn is_over(pid: &u32) -> bool {
     let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else {
         return true;
     };
-    // The name before may have any character.
+    // The state follows the name, which may contain any character, even `) `.
     let state = stat
         .rsplit(") ")
         .next()
         .and_then(|rest| rest.chars().next());
-    // Its first thread alone may have ended.
+    // A process whose first thread alone has ended is a zombie too, but still runs.
     let threads = || fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count);
     matches!(state, Some('Z' | 'X')) && threads() <= 1
 }
 
+/// Makes a process wait where its dynamic linker announces changes, if it has one.
 fn hold_libraries(world: &KernelWorld<'_>, pid: u32) -> io::Result<()> {
     let objects = world.objects(pid)?;
     let Some(address) = pid::tells_at(world, pid, &objects)? else {

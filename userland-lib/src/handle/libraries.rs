@@ -3,13 +3,15 @@
 
 //! The D libraries that are compiled before any program.
 //!
-//! Those of the system are part of the library itself, so that they always fit it and nothing need be installed. Where they are
-//! installed, beside the command, that folder comes before them: a file there stands in the place of the one of its name.
-//! `syslibdir` puts a folder in the place of both, `libdir` (`-L`) adds folders before them, `nolibs` leaves all out.
+//! The system's D libraries are built into this library, so that they always match it and need no
+//! installation. If they are installed beside the command, that folder is searched first: a file
+//! there replaces the built-in one of the same name. `syslibdir` replaces both by another folder,
+//! `libdir` (`-L`) adds folders that are searched before them, and `nolibs` leaves all of them out.
 //!
-//! A library says what it needs by `#pragma D depends_on library|provider|module NAME`. Libraries come out after
-//! those that they need; one that needs a provider or module that is not there is left out, as it is of no use here. To need
-//! a library that is not there is a mistake.
+//! A library states its dependencies by `#pragma D depends_on library|provider|module NAME`.
+//! Libraries are sorted after those that they depend on. A library whose provider or module does
+//! not exist is left out, because it is of no use then, and so are those that depend on it. A
+//! dependency on a library that does not exist is an error.
 
 use std::path::{Path, PathBuf};
 use std::{borrow::Cow, env, fs, io};
@@ -20,7 +22,7 @@ use crate::arch::HOST;
 use crate::options::CompileOptions;
 use crate::source::decoded;
 
-/// The system's libraries.
+/// The built-in libraries of the system.
 const BUILT_IN: [(&str, &str); 11] = [
     ("errno.d", include_str!("../../dlib/errno.d")),
     ("io.d", include_str!("../../dlib/io.d")),
@@ -35,18 +37,18 @@ const BUILT_IN: [(&str, &str); 11] = [
     ("unistd.d", include_str!("../../dlib/unistd.d")),
 ];
 
-/// The text of a library.
+/// A D library.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Library {
-    /// Its file name, by which others depend on it.
+    /// Its file name. Other libraries depend on it by this name.
     pub name: String,
-    /// Where it was read.
+    /// Its path, or its name if it is built in.
     pub path: String,
     /// Its text.
     pub text: Cow<'static, str>,
 }
 
-/// What a library needs.
+/// A dependency of a library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need<'a> {
     /// Another library.
@@ -60,24 +62,24 @@ pub enum Need<'a> {
 /// Why the libraries cannot be read.
 #[derive(Debug, Error)]
 pub enum LibraryError {
-    /// A folder or file of them.
+    /// A folder or file of libraries cannot be read.
     #[error("failed to read D library {path}: {error}")]
     Read {
-        /// What was read.
+        /// Its path.
         path: String,
         /// The system's error.
         error: io::Error,
     },
-    /// One needs another that is not there.
+    /// A library (by its path) depends on another that does not exist.
     #[error("Invalid library dependency in {0}: {1}")]
     Missing(String, String),
-    /// They need each other.
+    /// Libraries depend on each other.
     #[error("D library {0} depends on itself")]
     Loop(String),
 }
 
 impl Library {
-    /// What it needs, in order.
+    /// Its dependencies, in the order of the text.
     fn needs(&self) -> impl Iterator<Item = Need<'_>> {
         self.text.lines().filter_map(|line| {
             let mut words = line.strip_prefix('#')?.split_whitespace();
@@ -95,8 +97,8 @@ impl Library {
     }
 }
 
-/// The libraries that `options` ask for, in the order of their compilation. `present` says whether there is a
-/// provider or module that one needs.
+/// The libraries that `options` select, in the order of their compilation. `present` says whether a
+/// provider or module exists.
 pub fn libraries(
     options: &CompileOptions,
     present: impl Fn(Need<'_>) -> bool,
@@ -104,13 +106,13 @@ pub fn libraries(
     order(find(options, installed().as_deref())?, present)
 }
 
-/// Where an installation has its libraries: `lib/dtrace` beside the folder of the program that runs.
+/// The folder of installed libraries: `lib/dtrace` beside the folder of the running program.
 fn installed() -> Option<PathBuf> {
     let program = env::current_exe().ok()?;
     Some(program.parent()?.parent()?.join("lib/dtrace"))
 }
 
-/// The libraries that `options` ask for, those that are searched first before the others.
+/// The libraries that `options` select, in the order of the search.
 fn find(options: &CompileOptions, installed: Option<&Path>) -> Result<Vec<Library>, LibraryError> {
     if options.nolibs {
         return Ok(Vec::new());
@@ -122,7 +124,8 @@ fn find(options: &CompileOptions, installed: Option<&Path>) -> Result<Vec<Librar
     match &options.syslibdir {
         Some(folder) => read_folder(folder, &mut found)?,
         None => {
-            // Nobody has asked for it: whoever may not look there has the built-in ones.
+            // The user has not named this folder, so one that cannot be read is not an error: the
+            // built-in libraries are used.
             if let Some(folder) = installed.filter(|folder| fs::read_dir(folder).is_ok()) {
                 read_folder(folder, &mut found)?;
             }
@@ -134,7 +137,7 @@ fn find(options: &CompileOptions, installed: Option<&Path>) -> Result<Vec<Librar
     Ok(found)
 }
 
-/// Adds a library unless one of its name is there: the folder that is searched first wins.
+/// Adds a library unless one of its name is there already: the folder that is searched first wins.
 fn add(found: &mut Vec<Library>, name: &str, path: &str, text: Cow<'static, str>) {
     if found.iter().all(|library| library.name != name) {
         found.push(Library {
@@ -145,7 +148,7 @@ fn add(found: &mut Vec<Library>, name: &str, path: &str, text: Cow<'static, str>
     }
 }
 
-/// Adds a folder's libraries, by name; other files are none of ours, and a folder that is not there has none.
+/// Adds a folder's `.d` files, sorted by name. A folder that does not exist has none.
 fn read_folder(folder: &Path, found: &mut Vec<Library>) -> Result<(), LibraryError> {
     let failed = |path: &Path| {
         let path = path.display().to_string();
@@ -170,16 +173,20 @@ fn read_folder(folder: &Path, found: &mut Vec<Library>) -> Result<(), LibraryErr
     Ok(())
 }
 
-/// How far a library has got on its way into the order.
+/// The state of a library while all are sorted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mark {
+    /// Not looked at yet.
     New,
-    /// What it needs is being placed.
+    /// Its dependencies are being placed. To meet it again is a loop.
     Open,
+    /// In the order.
     Placed,
+    /// Left out, because a dependency is missing.
     Left,
 }
 
+/// Sorts libraries after their dependencies, and leaves out those whose dependencies are missing.
 fn order(
     found: Vec<Library>,
     present: impl Fn(Need<'_>) -> bool,
@@ -195,7 +202,7 @@ fn order(
         .collect())
 }
 
-/// Places library `index` after what it needs; says whether it is placed.
+/// Places library `index` after its dependencies. Returns whether it is placed, not left out.
 fn place(
     index: usize,
     found: &[Library],
@@ -265,7 +272,7 @@ mod tests {
                 ],
                 "a.d b.d c.d",
             ),
-            // What is missing takes its dependents with it.
+            // A library that is left out takes its dependents with it.
             (
                 &[
                     ("b.d", &["library a.d"]),
@@ -279,7 +286,7 @@ mod tests {
         }
     }
 
-    /// The system's own libraries compile, also where the kernel tells no types.
+    /// The built-in libraries compile, even if the kernel provides no types.
     #[test]
     fn own_libraries_compile() {
         let world = crate::world::Nowhere;

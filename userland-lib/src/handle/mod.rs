@@ -7,13 +7,13 @@
 //! open → set_option → read → compile → enable → go → (wait → work)… → stop → work → print_aggregations
 //! ```
 //!
-//! The handle owns what must agree: the options, the compiler (whose variables and aggregations all programs
-//! share), the statements that give records their meaning, the watched processes and the state of consuming. The
-//! kernel is behind [`Device`], everything else about the machine behind [`KernelWorld`], so that all of it runs in
-//! tests.
+//! The handle owns the state that must stay consistent: the options, the compiler (whose variables
+//! and aggregations all programs share), the statements that give records their meaning, the
+//! watched processes and the state of consuming. It reaches the kernel through [`Device`] and the
+//! rest of the machine through [`KernelWorld`], so that tests can run all of it without a kernel.
 //!
-//! Invariant: `statements` holds the statements of every program that may be enabled, in the order of their
-//! numbers.
+//! Invariant: `statements` holds the statements of every program that may be enabled, in the order
+//! of their numbers.
 
 mod absent;
 mod affinity;
@@ -67,14 +67,14 @@ use std::path::Path;
 use std::time::Duration;
 use std::{fs, io};
 
-/// How long a program that begins waits for its own probes, unless it is set.
+/// Longest time that a new process waits for its USDT probes to be made, unless `holdtime` is set.
 const HOLD_TIME: Duration = Duration::from_millis(200);
 
-/// The library's own clause for faults: it makes a record that becomes a message, not output.
+/// The library's own clause for faults. Its record becomes a message, not output.
 const ERROR_CLAUSE: &str =
     "dtrace:::ERROR { trace(arg1); trace(arg2); trace(arg3); trace(arg4); trace(arg5); }";
 
-/// Whether there is more to come.
+/// Whether tracing has more to deliver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// Tracing goes on.
@@ -83,51 +83,52 @@ pub enum Progress {
     Done,
 }
 
-/// Where a handle is in its life.
+/// The state of a handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// Nothing is traced yet.
     Setup,
-    /// Tracing, with the CPU that fired `BEGIN`.
+    /// Tracing runs; the CPU that fired `BEGIN`.
     Running(u32),
-    /// Tracing has ended, with the CPU that fired `END`.
+    /// Tracing has ended; the CPU that fired `END`.
     Stopped(u32),
 }
 
-/// The macro variable that is the number of the first process that is watched.
+/// The macro variable that holds the process ID of the first watched process.
 const TARGET: &str = "target";
 
-/// How a program is given.
+/// The settings that belong to one program.
 #[derive(Clone, Debug, Default)]
 pub struct Given {
-    /// What its descriptions are.
+    /// Which part of a probe's name a description without colons stands for.
     pub spec: ProbeSpec,
-    /// A description that matches nothing is no error.
+    /// Accept descriptions that match no probe.
     pub allow_zero_matches: bool,
     /// `$0`, `$1`, …
     pub args: Vec<String>,
 }
 
-/// A program whose options have been taken over.
+/// A program whose options have been applied to the handle.
 #[derive(Clone, Debug)]
 pub struct Script {
     source: Source,
     given: Given,
 }
 
-/// What became of an enabling.
+/// The result of an enabling.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Enabled {
-    /// How many probes it is at.
+    /// The number of probes that were enabled.
     pub probes: u32,
-    /// Which others it should be at, and why it is not, in the kernel's words; empty where there is none.
+    /// The matching probes that could not be enabled, and why, in the kernel's words. Empty if
+    /// there are none.
     pub left_out: String,
 }
 
-/// One consumer.
+/// One consumer: see the [module](self).
 pub struct Handle<'w> {
     world: &'w KernelWorld<'w>,
-    /// The version of the module.
+    /// The version of the kernel module's interface (`Conf::interface`).
     module: u32,
     /// The options.
     pub options: Options,
@@ -143,15 +144,17 @@ pub struct Handle<'w> {
     clock: Clock,
     phase: Phase,
     has_libraries: bool,
-    /// A program was enabled that does what nobody had allowed by then.
+    /// A program with destructive actions was enabled while `destructive` was off.
     is_destructive: bool,
     libraries: Vec<String>,
-    /// What the kernel has said of calls that succeeded, and is still to be told.
+    /// Events to report at the next [`work`](Self::work).
     remarks: Vec<Event>,
 }
 
 impl<'w> Handle<'w> {
-    /// A consumer of `world`'s device, which must speak our version of DIF.
+    /// Creates a consumer on `world`'s device.
+    ///
+    /// Fails with [`Error::Version`] if the module speaks another version of DIF.
     pub fn new(world: &'w KernelWorld<'w>) -> Result<Self, Error> {
         let conf = world.device().conf()?;
         if conf.difversion != u32::from(dtrace_uapi::dif::DIF_VERSION) {
@@ -180,7 +183,8 @@ impl<'w> Handle<'w> {
         })
     }
 
-    /// Sets an option.
+    /// Sets an option. After [`go`](Self::go) only those that may change while tracing are
+    /// accepted.
     pub fn set_option(&mut self, name: &str, value: Option<&str>) -> Result<(), OptionError> {
         let setter = if self.phase == Phase::Setup {
             Setter::User
@@ -190,14 +194,15 @@ impl<'w> Handle<'w> {
         self.options.set(name, value, setter)
     }
 
-    /// Watches a process: the first one is `$target`, and tracing ends with the last of them.
+    /// Watches a process. The first one is `$target`; tracing ends when the last one has ended.
     pub fn watch(&mut self, target: Target) {
         self.names.default_pid.get_or_insert(target.pid());
         self.know(target.pid());
         self.targets.push(target);
     }
 
-    /// Learns what addresses of a process mean, whose number in records may be another one than that which we know.
+    /// Reads what addresses of a process mean. Records may number the process differently than we
+    /// do (in another pid namespace), so that number is noted too.
     fn know(&mut self, pid: u32) {
         if let Ok(number) = self.device().number(pid) {
             self.names.alias(number, pid);
@@ -205,13 +210,15 @@ impl<'w> Handle<'w> {
         self.names.watch(pid);
     }
 
-    /// The process that `$target` names.
+    /// The process ID of `$target`.
     pub fn target(&self) -> Option<u32> {
         self.targets.first().map(Target::pid)
     }
 
-    /// Takes over the options that a program sets. Those of all programs count, so read every one before the first is compiled
-    /// and before a process is created.
+    /// Applies the options that a program sets.
+    ///
+    /// The options of all programs count for each of them, so every program must be read before the
+    /// first one is compiled and before a process is created.
     pub fn read(&mut self, source: &Source, given: Given) -> Result<Script, Error> {
         let macros = Settings {
             macros: macros(None),
@@ -219,7 +226,7 @@ impl<'w> Handle<'w> {
             ..Settings::default()
         };
         let mut macros = macros.macros();
-        // The process may not be there yet: better none than the wrong one.
+        // The target may not exist yet. An undefined `$target` is better than a wrong one.
         macros.named.retain(|(name, _)| name != TARGET);
         let read = self.options.read(source, &macros);
         read.map_err(Error::Compile)?;
@@ -229,7 +236,7 @@ impl<'w> Handle<'w> {
         })
     }
 
-    /// Compiles a program. The D libraries are compiled before the first.
+    /// Compiles a program. The first call also compiles the D libraries.
     pub fn compile(&mut self, script: &Script) -> Result<Program, Error> {
         self.load_libraries()?;
         self.world.limit_own(self.options.compile.nusdtprobes);
@@ -241,7 +248,7 @@ impl<'w> Handle<'w> {
         let program = match self.compiler.compile(source, &settings) {
             Ok(program) => program,
             Err(error) => {
-                // What is missed may have been theirs.
+                // A process that has ended may be why the description is unmatched.
                 let is_missed = error.tag == "D_PDESC_ZERO" || error.tag.starts_with("D_PROC_");
                 let ended = is_missed.then(|| self.told_ends());
                 return Err(Error::Compile(error.notes(ended.into_iter().flatten())));
@@ -255,7 +262,7 @@ impl<'w> Handle<'w> {
         Ok(program)
     }
 
-    /// Which of the watched processes have ended already.
+    /// Returns a note for each watched process that has ended already.
     fn told_ends(&mut self) -> Vec<String> {
         let targets = self.targets.iter_mut();
         let ended = targets.filter_map(|target| target.ended().ok().flatten());
@@ -264,8 +271,11 @@ impl<'w> Handle<'w> {
             .collect()
     }
 
-    /// The programs that were compiled, anew, where later ones have shown that variables which nobody declared have other types
-    /// than was thought. To be asked for before the first is enabled. An error is that of the program of this number.
+    /// Compiles all programs again if later programs have shown that undeclared variables have
+    /// other types than earlier programs assumed. Returns `None` if nothing has changed.
+    ///
+    /// Must be called before the first program is enabled. An error carries the number of its
+    /// program.
     pub fn settle(&mut self) -> Result<Option<Vec<Program>>, (usize, Error)> {
         let settled = self.compiler.settle();
         let settled = settled.map_err(|(number, error)| (number, Error::Compile(error)))?;
@@ -280,7 +290,7 @@ impl<'w> Handle<'w> {
         Ok(settled)
     }
 
-    /// Compiles the D libraries, unless that was done.
+    /// Compiles the D libraries, unless that is done already.
     pub fn load_libraries(&mut self) -> Result<(), Error> {
         if std::mem::replace(&mut self.has_libraries, true) {
             return Ok(());
@@ -313,12 +323,13 @@ impl<'w> Handle<'w> {
         Ok(())
     }
 
-    /// Where the D libraries that were compiled lie, in order.
+    /// The paths of the compiled D libraries, in the order of compilation.
     pub fn libraries(&self) -> &[String] {
         &self.libraries
     }
 
-    /// Writes the types to the files that `ctypes` and `dtypes` name; the error names the file.
+    /// Writes the types to the files that `ctypes` and `dtypes` name. An error carries the file's
+    /// path.
     pub fn write_types(&self) -> Result<(), (&Path, io::Error)> {
         let options = &self.options.compile;
         let files = [
@@ -334,7 +345,7 @@ impl<'w> Handle<'w> {
         Ok(())
     }
 
-    /// What the compiler is told beside how a program is given: macros, and what the options say.
+    /// The compiler settings that do not belong to one program: macros, processes and the options.
     fn settings(&self) -> Settings {
         let settings = Settings {
             macros: macros(self.target()),
@@ -344,11 +355,12 @@ impl<'w> Handle<'w> {
         settings.under(&self.options)
     }
 
-    /// Enables a compiled program.
+    /// Enables a compiled program. Destructive actions are checked later, by [`go`](Self::go).
     pub fn enable(&mut self, program: &Program) -> Result<Enabled, Error> {
         let mut options = self.options.for_kernel();
         if program.is_destructive() && !self.options.is_on(Opt::Destructive) {
-            // A later program may still allow it: `go` is where it must be.
+            // A later program may still set `destructive`, so only `go` refuses. The kernel must
+            // accept the program until then.
             options.push((Opt::Destructive, 1));
             self.is_destructive = true;
         }
@@ -365,7 +377,8 @@ impl<'w> Handle<'w> {
         })
     }
 
-    /// Starts tracing, and then the processes that were created for it. With the option `grabanon` it has begun long ago.
+    /// Starts tracing, then releases the processes that were created for it. With the option
+    /// `grabanon`, tracing has run since boot, and its state is claimed instead.
     pub fn go(&mut self) -> Result<(), Error> {
         if self.is_destructive && !self.options.is_on(Opt::Destructive) {
             return Err(Error::Destructive);
@@ -401,12 +414,12 @@ impl<'w> Handle<'w> {
         Ok(())
     }
 
-    /// Writes `text` to where output goes: the given one, or what `freopen()` has named since.
+    /// Writes `text` to the current output: the sink, or the file that `freopen()` named last.
     pub fn write(&mut self, sink: &mut Sink<'_>, text: &[u8]) -> Result<(), Error> {
         Ok(self.consumer.write(sink, text)?)
     }
 
-    /// Writes out what is kept back of the output: of the given one, and of the file that `freopen()` has named.
+    /// Flushes the buffered output of the sink and of the file that `freopen()` named.
     pub fn flush(&mut self, sink: &mut Sink<'_>) -> io::Result<()> {
         self.consumer.flush(sink)
     }
@@ -426,7 +439,7 @@ impl<'w> Handle<'w> {
             .print_aggregations(context, &self.options, sink)?)
     }
 
-    /// The status that `exit()` was given, or 0.
+    /// The status that was passed to `exit()`, or 0.
     pub fn exit_status(&self) -> i32 {
         self.consumer.exit_status().unwrap_or(0)
     }
@@ -435,7 +448,7 @@ impl<'w> Handle<'w> {
         self.world.device()
     }
 
-    /// An error of the device with the reason that it gives.
+    /// Turns an error of the device into one with the kernel's reason, if the kernel gives one.
     fn refused(&self, error: std::io::Error) -> Error {
         match self.device().reason() {
             reason if reason.is_empty() => Error::Device(error),
@@ -448,7 +461,7 @@ impl<'w> Handle<'w> {
 
     fn error_clause(&mut self) -> Result<Program, Error> {
         let source = Source::argument(ERROR_CLAUSE);
-        // What the user asks of programs is not asked of our own.
+        // The user's demands on programs do not apply to this clause of our own.
         let settings = Settings {
             amin: None,
             tree: false,
@@ -464,7 +477,7 @@ impl<'w> Handle<'w> {
     }
 }
 
-/// The macro variables that are numbers: who is tracing, and whom.
+/// The numeric macro variables: the IDs of this process, and `$target`.
 fn macros(target: Option<u32>) -> Vec<(String, i64)> {
     let own = [
         ("pid", i64::from(std::process::id())),
@@ -478,11 +491,11 @@ fn macros(target: Option<u32>) -> Vec<(String, i64)> {
         ("euid", unistd::geteuid().as_raw().into()),
         ("gid", unistd::getgid().as_raw().into()),
         ("egid", unistd::getegid().as_raw().into()),
-        // Projects and tasks are not known here: everything is of the first.
+        // Linux has no projects and tasks: everything belongs to number 0.
         ("projid", 0),
         ("taskid", 0),
     ];
-    // Without a process there is none of this number.
+    // No process has the number 0, so it stands for "no target".
     let target = (TARGET, target.map_or(0, i64::from));
     let named = own.into_iter().chain([target]);
     named
@@ -490,7 +503,8 @@ fn macros(target: Option<u32>) -> Vec<(String, i64)> {
         .collect()
 }
 
-/// What records are read with. Not a method, because the consumer is changed while these parts are borrowed.
+/// The context in which records are read. Not a method, because the caller borrows the consumer
+/// mutably at the same time.
 fn context<'a>(
     world: &'a KernelWorld<'_>,
     statements: &'a [Statement],

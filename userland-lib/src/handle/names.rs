@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The names that rendering asks for, from the symbols of this machine.
+//! The names that rendering needs, from the symbols of this machine.
 
 use crate::dwarf::Inlined;
 use crate::interp::names::{Frames, Source};
@@ -17,14 +17,14 @@ pub struct Names {
     kernel: Rc<KernelSymbols>,
     user: UserSymbols,
     frames: Frames,
-    /// The process that an address without one belongs to.
+    /// The process to which an address without a process belongs.
     pub default_pid: Option<u32>,
-    /// What we know processes by whose numbers in records are others.
+    /// The process IDs that we use, by those in records, where they differ.
     aliases: HashMap<u32, u32>,
 }
 
 impl Names {
-    /// Names from the kernel's symbols, and from those of whatever processes are asked for.
+    /// Uses the kernel's symbols, and reads those of processes when they are needed.
     pub fn new(kernel: &Rc<KernelSymbols>) -> Self {
         Self {
             kernel: Rc::clone(kernel),
@@ -35,7 +35,8 @@ impl Names {
         }
     }
 
-    /// A process has one number in records, and another one for us: we are in a namespace of numbers.
+    /// Notes that a process has one ID in records and another one for us, because we are in a pid
+    /// namespace.
     pub fn alias(&mut self, in_records: u32, pid: u32) {
         if in_records != pid {
             self.aliases.insert(in_records, pid);
@@ -43,26 +44,28 @@ impl Names {
         }
     }
 
-    /// Has who notes what processes have mapped that end from now on.
+    /// Sets the source of the mappings of processes that end from now on.
     pub fn keep(&self, remains: Option<Box<dyn Remains>>) {
         self.user.keep(remains);
     }
 
-    /// Has who gives the names of frames of interpreted code.
+    /// Sets the source of the names of frames of interpreted code.
     pub fn ask(&self, source: Option<Box<dyn Source>>) {
         self.frames.ask(source);
     }
 
+    /// Our ID of the process that has the ID `pid` in records.
     fn ours(&self, pid: u32) -> u32 {
         self.aliases.get(&pid).copied().unwrap_or(pid)
     }
 
-    /// Learns what a watched process has mapped, before it ends.
+    /// Reads the mappings of a watched process, before it ends.
     pub fn watch(&self, pid: u32) {
         self.user.watch(pid);
     }
 
-    /// The same of one of many that come by.
+    /// As [`watch`](Self::watch), for one of many processes, which may be forgotten when room is
+    /// needed.
     pub fn meet(&self, pid: u32) {
         self.user.meet(pid);
     }
@@ -113,7 +116,7 @@ impl Symbolizer for Names {
     }
 }
 
-/// The name of `port` in the text of `/etc/services`.
+/// Returns the name of `port` in the text of `/etc/services`.
 fn service(services: &str, port: u16) -> Option<String> {
     services.lines().find_map(|line| {
         let line = line.split('#').next()?;

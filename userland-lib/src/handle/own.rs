@@ -1,12 +1,15 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Programs' own probes (USDT) in processes that begin later, and in libraries that come later.
+//! USDT probes in processes that start later, and in libraries that are loaded later.
 //!
-//! The probes that descriptions name in running processes were made when these were compiled. From then on the kernel has a process
-//! wait that maps a file which we do not know ([`hold::MAP`]). We look into the file. One that has none of the probes that are
-//! described is known from then on, and nobody waits for it again. In a process that has one with such probes they are made before it
-//! goes on, and so they are in the children that it makes as copies of itself. A process that registers probes when it runs waits as well.
+//! USDT probes that descriptions name in running processes were made when the descriptions were
+//! compiled. From then on the kernel makes a process wait when it maps a file to execute it that we
+//! have not marked as known ([`hold::MAP`]). We look into the file. If it has none of the described
+//! probes, it is marked as known, and no process waits for it again. If it has some, the probes are
+//! made before the process continues. Unless a description names one process alone, the children of
+//! such a process wait as well when they are forked, and get the same probes. A process that
+//! registers probes at run time waits too.
 
 use super::follow;
 use super::{plain, KernelWorld};
@@ -18,44 +21,45 @@ use std::collections::HashSet;
 use std::io;
 use std::time::Duration;
 
-/// Processes that have ended are looked for when there are so many more.
+/// Number of additional processes after which ended ones are looked for.
 const SWEEP: usize = 1024;
 
-/// The descriptions, and what has been done for them.
+/// The descriptions of USDT probes, and what was done for them.
 #[derive(Default)]
 pub struct Own {
     patterns: Vec<ProbePattern>,
     /// The processes in which probes were made.
     traced: HashSet<u32>,
-    /// Those of them that had ended at the last sweep: their children may wait for us yet.
+    /// Those of them that had ended at the last sweep. They are kept until the next one, because
+    /// their children may still wait for us.
     over: HashSet<u32>,
-    /// With so many the next sweep is due.
+    /// The number of traced processes at which the next sweep is due.
     sweep_at: usize,
-    /// How long processes wait for us.
+    /// Longest time for which processes wait for us. 0: they do not wait.
     time: Duration,
-    /// Nothing is told of what the user has himself limited.
+    /// Do not report when a limit is reached that the user has set.
     quiet: bool,
-    /// It was told that something cannot be looked into.
+    /// A file that could not be read was reported.
     is_missing_told: bool,
 }
 
 impl Own {
-    /// Learns what a program describes that is enabled.
+    /// Adds the descriptions of a program that is enabled.
     pub fn add(&mut self, patterns: &[ProbePattern]) {
         self.patterns.extend(patterns.iter().cloned());
     }
 
-    /// Tells nothing of what the user has himself limited.
+    /// Does not report when a limit is reached that the user has set.
     pub fn be_quiet(&mut self) {
         self.quiet = true;
     }
 
-    /// Whether there is nothing to look out for.
+    /// Whether there are no descriptions to look out for.
     pub fn is_idle(&self) -> bool {
         self.patterns.is_empty()
     }
 
-    /// The processes that there are and that the descriptions may mean.
+    /// The running processes that the descriptions may mean.
     pub fn running(&self) -> HashSet<u32> {
         let patterns = self.patterns.iter();
         patterns
@@ -63,13 +67,15 @@ impl Own {
             .collect()
     }
 
-    /// Looks out from now on. Processes wait for `time` at most. Those that [run](Self::running) by now are to be looked at: they may have begun since the
-    /// descriptions were compiled. What could not be done is added to `failed`.
+    /// Starts to look out. Processes wait for `time` at most.
+    ///
+    /// The caller must then look at the processes that are [running](Self::running), because they
+    /// may have started after the descriptions were compiled. Failures are appended to `failed`.
     pub fn begin(&mut self, world: &KernelWorld<'_>, time: Duration, failed: &mut Vec<String>) {
         self.time = time;
         let mut asked = HashSet::new();
         for pattern in &self.patterns {
-            // All, unless it is one.
+            // 0 means all processes.
             let which = usdt::only(&pattern.provider).unwrap_or(0);
             if !asked.insert(which) {
                 continue;
@@ -92,12 +98,13 @@ impl Own {
         self.traced.contains(&pid)
     }
 
-    /// Whether a process that did not wait had probes of which something may have been missed: nobody knows that of one which has ended.
+    /// Whether firings may have been missed in a process that did not wait. If it has ended, this
+    /// cannot be known and counts as yes. Never if processes are not to wait at all.
     pub fn may_have_missed(&self, world: &KernelWorld<'_>, pid: u32) -> bool {
         !self.time.is_zero() && (self.traces(pid) || world.objects(pid).is_err())
     }
 
-    /// Forgets processes that have ended, from time to time.
+    /// Forgets processes that have ended, once in a while.
     fn sweep(&mut self) {
         if self.traced.len() < self.sweep_at {
             return;
@@ -110,7 +117,7 @@ impl Own {
         self.sweep_at = self.traced.len() + SWEEP;
     }
 
-    /// Makes the probes of a process that is new, or has new libraries. What could not be done is returned.
+    /// Makes the described probes in a process that is new or has new files. Returns what failed.
     pub fn look(&mut self, world: &KernelWorld<'_>, pid: u32) -> Vec<String> {
         self.sweep();
         let mut failed = Vec::new();
@@ -126,30 +133,32 @@ impl Own {
             match self.is_of_use(world, object) {
                 Ok(Some(true)) => has_probes = true,
                 Ok(Some(false)) => know(world, pid, object),
-                // There may be another one by now.
+                // Not marked as known: what was opened may not be the file that the process has
+                // mapped.
                 Ok(None) => {}
-                // Whoever maps it next waits as this one did.
+                // Not marked as known, so that the next process that maps it waits as well.
                 Err(error) => failed.extend(self.missing(pid, &error)),
             }
         }
         let registered = world.registered(pid).unwrap_or_default();
         has_probes |= registered.iter().any(|one| self.names_any(&one.notes));
         if has_probes {
-            // Of a library that has gone, and has come again elsewhere.
+            // A library may have been unmapped and mapped again elsewhere: remove its old probes.
             let _ = world.device().review(pid);
             self.make(world, pid, &objects, &mut failed);
         }
         failed
     }
 
-    /// What is told of a process that cannot be looked into for a while, once.
+    /// The message for a process whose files cannot be read at present, for the first such process
+    /// only.
     fn missing(&mut self, pid: u32, error: &io::Error) -> Option<String> {
         let is_new = is_passing(error) && !std::mem::replace(&mut self.is_missing_told, true);
         let why = plain(error);
         is_new.then(|| format!("probes of process {pid} may be missing, and of others: {why}"))
     }
 
-    /// Makes the probes that are described in a process that has these objects.
+    /// Makes the described probes in a process that has these objects.
     fn make(
         &mut self,
         world: &KernelWorld<'_>,
@@ -164,8 +173,9 @@ impl Own {
                 points => points,
             };
             let is_one = usdt::only(&pattern.provider).is_some();
-            // What is described of one process is not of its children. Those that it makes from here on wait. It is asked for each time: it may
-            // have executed another program since it was last looked at, or be another process of that number.
+            // A description of one process does not mean its children. Otherwise, children that it
+            // forks from here on wait. Request this every time: since the last look the process may
+            // have executed another program, or its number may mean another process.
             let unfollowed = match is_one || is_followed {
                 true => None,
                 false => follow_children(world, pid),
@@ -177,7 +187,8 @@ impl Own {
                     self.traced.remove(&pid);
                 }
                 let why = &unmade.why;
-                // What is not ours to trace nobody has meant; and who has set a limit himself may want to hear nothing of it.
+                // A process that we may not trace was not meant. With `quiet`, the user does not
+                // want to be reminded of his own limit.
                 let is_untold = unmade.is_denied || unmade.is_limit && self.quiet;
                 if !is_untold && world.objects(pid).is_ok() {
                     failed.push(format!("failed to create probes of process {pid}: {why}"));
@@ -188,8 +199,8 @@ impl Own {
         }
     }
 
-    /// Whether an object has probes of a provider that is described, of whichever process; `None`: it is none that can be read. An error: that
-    /// cannot be told now.
+    /// Whether an object has probes of a described provider, in whatever process. `None` if it
+    /// cannot be read. An error is temporary.
     fn is_of_use(&self, world: &KernelWorld<'_>, object: &Object) -> io::Result<Option<bool>> {
         match world.notes(object) {
             Ok(notes) => Ok(Some(self.names_any(&notes))),
@@ -209,10 +220,11 @@ impl Own {
     }
 }
 
-/// Has nobody wait for an object's file any more. The kernel forgets all of them where they become too many, and does not say so: it is told each time.
+/// Marks an object's file as known, so that no process waits for it again. The kernel forgets all
+/// known files without notice when they become too many, so mark the file each time.
 fn know(world: &KernelWorld<'_>, pid: u32, object: &Object) {
     if let Some(code) = object.code.first() {
-        // Of one that is not there any more it is asked again.
+        // If the mapping is gone this fails, and a process that maps the file later waits again.
         let _ = world.device().known(&Known {
             address: code.range.start,
             pid: i32::try_from(pid).unwrap_or_default(),
@@ -221,13 +233,15 @@ fn know(world: &KernelWorld<'_>, pid: u32, object: &Object) {
     }
 }
 
-/// Whether a file may be read another time: not as long as there are too many open ones, or as memory is short.
+/// Whether an error is temporary: too many open files, too little memory, an interruption or an I/O
+/// error.
 fn is_passing(error: &io::Error) -> bool {
     use nix::libc::{EAGAIN, EINTR, EIO, EMFILE, ENFILE, ENOMEM};
     let errno = error.raw_os_error();
     errno.is_some_and(|errno| [EAGAIN, EINTR, EIO, EMFILE, ENFILE, ENOMEM].contains(&errno))
 }
 
+/// Makes the process `pid` (0: any process) wait for `time` when it maps a file that is not known.
 fn look_out(world: &KernelWorld<'_>, pid: u32, time: Duration) -> io::Result<()> {
     let wait = u32::try_from(time.as_millis()).unwrap_or(u32::MAX);
     world.device().hold(&Hold {
@@ -238,7 +252,7 @@ fn look_out(world: &KernelWorld<'_>, pid: u32, time: Duration) -> io::Result<()>
     })
 }
 
-/// Has the children of a process wait; what could not be done.
+/// Makes the children of a process wait. Returns the message of a failure.
 fn follow_children(world: &KernelWorld<'_>, pid: u32) -> Option<String> {
     let held = world.device().hold(&Hold {
         kind: hold::FORK,

@@ -1,18 +1,21 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Where a consumer has probes that programs have of their own, as far as their number is limited (option `nusdtprobes`).
+//! The places at which a consumer has USDT probes, if their number is limited (option
+//! `nusdtprobes`).
 //!
-//! The kernel limits places for the machine's sake, and knows when they have gone. This limit is what a user has set for a tracing of his. So
-//! what has gone is looked for only when there is no room left: processes that have ended, and files that a process has no more.
+//! The kernel limits places to protect the machine, and notices when they are gone. This limit is
+//! one that the user sets for his own tracing. So places that are gone are looked for only when
+//! there is no room left: those of processes that have ended, and those in files that a process no
+//! longer maps.
 
 use crate::usdt::Point;
 use std::collections::{HashMap, HashSet};
 
-/// A place: the file, as the process sees it, and where in it.
+/// A place: the path of the file in the process, and the offset in the file.
 type Place = (String, u64);
 
-/// The places, by process.
+/// The places of each process.
 #[derive(Default)]
 pub struct Placed {
     most: Option<u64>,
@@ -20,12 +23,13 @@ pub struct Placed {
 }
 
 impl Placed {
-    /// Limits how many there may be at a time.
+    /// Limits the number of places at a time. `None`: no limit, and no places are noted.
     pub fn limit(&mut self, most: Option<u64>) {
         self.most = most;
     }
 
-    /// Adds those of a process, or none and says why. `files` are the files that a process has now.
+    /// Adds the places of a process. If there is no room, adds none and returns the message.
+    /// `files` returns the paths that a process maps at present.
     pub fn add(
         &mut self,
         pid: u32,
@@ -109,7 +113,7 @@ mod tests {
         assert_eq!(placed.add(1, &[point("/a", 0..900)], everything), Ok(()));
         placed.limit(Some(10));
         assert_eq!(placed.add(1, &[point("/a", 0..6)], everything), Ok(()));
-        // The same ones again are no more.
+        // The same places again need no room.
         assert_eq!(placed.add(1, &[point("/a", 0..6)], everything), Ok(()));
         assert_eq!(placed.add(2, &[point("/a", 0..4)], everything), Ok(()));
         let refused = placed.add(3, &[point("/b", 0..1)], everything);
@@ -117,7 +121,7 @@ mod tests {
             refused.unwrap_err(),
             "there may be 10 places of programs' own probes at a time (nusdtprobes)"
         );
-        // Process 2 has ended, 1 has its file still.
+        // Process 2 has ended; process 1 still maps its file.
         let left = |pid| match pid {
             1 => HashSet::from(["/a".to_owned()]),
             _ => HashSet::new(),

@@ -1,11 +1,12 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The C preprocessor, for scripts that ask for it (`-C`).
+//! The C preprocessor, for scripts that request it (`-C`).
 //!
-//! It is a program of the system: it reads the script from its standard input, so its messages name
-//! `/dev/stdin`, and writes them to our standard error itself. Line markers stay in its output, and
-//! [`Source::position`](crate::source::Source::position) follows them, so later errors name the script's own lines.
+//! It is a program of the system. It reads the script from its standard input, so its messages name
+//! `/dev/stdin`, and it writes them to our standard error itself. Line markers stay in its output.
+//! [`Source::position`](crate::source::Source::position) follows them, so that later errors name
+//! the script's own lines.
 
 use std::{
     ffi::OsStr,
@@ -25,7 +26,7 @@ use crate::source::decoded;
 /// The preprocessor, unless `cpppath` names another.
 const DEFAULT: &str = "cpp";
 
-/// What scripts may ask about the compiler. Our D is not GNU C, whatever the preprocessor believes.
+/// Macros by which scripts recognise the compiler. `__GNUC__` is undefined, because D is not GNU C.
 const DEFINITIONS: [&str; 8] = [
     "-D__linux",
     "-D__unix",
@@ -37,31 +38,32 @@ const DEFINITIONS: [&str; 8] = [
     "-U__GNUC__",
 ];
 
-/// Messages name a line, as D's own do, and show no text.
+/// Options that make messages look like D's own: they name a line, and show neither column nor
+/// source.
 const MESSAGES: [&str; 2] = ["-fno-show-column", "-fno-diagnostics-show-caret"];
 
 /// Why a script could not be preprocessed, in DTrace's words.
 #[derive(Debug, Error)]
 pub enum PreprocessError {
-    /// There is no such program.
+    /// The preprocessor does not exist.
     #[error("Preprocessor not found")]
     NotFound,
-    /// It cannot be started.
+    /// The preprocessor cannot be started.
     #[error("Failed to exec preprocessor")]
     Exec(#[source] io::Error),
-    /// It found errors, and has told them itself.
+    /// The preprocessor found errors and has reported them itself.
     #[error("Preprocessor failed to process input program")]
     Failed,
 }
 
-/// Runs the preprocessor over a script's `text`.
+/// Returns a script's `text` as the preprocessor expands it.
 pub fn preprocess(text: &str, options: &CompileOptions) -> Result<String, PreprocessError> {
     let program = options
         .cpppath
         .as_deref()
         .map_or(OsStr::new(DEFAULT), |path| path.as_os_str());
     let mut command = Command::new(program);
-    // It is to call itself by its name in its messages, wherever it was found.
+    // Its messages begin with its name alone, wherever it was found.
     if let Some(name) = Path::new(program).file_name() {
         command.arg0(name);
     }
@@ -78,8 +80,8 @@ pub fn preprocess(text: &str, options: &CompileOptions) -> Result<String, Prepro
         _ => PreprocessError::Exec(error),
     })?;
     let input = without_interpreter(text).to_owned();
-    // Writing may block until our end of the output is read, so it has a thread of its own. A preprocessor that
-    // stops reading says by its status whether that was a failure.
+    // Writing may block until we read the output, so it has its own thread. Its errors are ignored:
+    // a preprocessor that stops reading says by its exit status whether it failed.
     let writer = child
         .stdin
         .take()
@@ -94,7 +96,7 @@ pub fn preprocess(text: &str, options: &CompileOptions) -> Result<String, Prepro
     Ok(decoded(output.stdout))
 }
 
-/// The text behind an interpreter's line, which is no directive; its newline stays, so that lines keep their
+/// Removes a `#!` line, which is not a directive. Its newline stays, so that lines keep their
 /// numbers.
 fn without_interpreter(text: &str) -> &str {
     match text.strip_prefix("#!") {
@@ -143,7 +145,7 @@ mod tests {
 
     #[test]
     fn arguments_and_input_arrive() {
-        // A preprocessor that shows what it was given.
+        // A preprocessor that prints its arguments and its input.
         let dir = std::env::temp_dir().join(format!("dtrace-cpp-{}", std::process::id()));
         std::fs::write(&dir, "#!/bin/sh\necho \"$@\"\ncat\n").unwrap();
         let mut permissions = std::fs::metadata(&dir).unwrap().permissions();

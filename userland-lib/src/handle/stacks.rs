@@ -1,11 +1,13 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Tables for user stacks, made where a tracing has such.
+//! Unwind tables for user stacks, made if a consumer records such stacks.
 //!
-//! Of the processes that are traced by name the tables are there before they go on. Any other file is asked for when a stack first leads
-//! into it, and until we look, once in a while, functions there are taken to have frame pointers. Who may not trace everything makes
-//! none: he has what others have made.
+//! When tracing starts, the tables of the watched processes' files are made before created
+//! processes continue. For any other file the kernel requests the table when a stack first leads
+//! into it. We serve these requests periodically; until then the kernel assumes that functions in
+//! the file have frame pointers. A consumer that may not trace all processes cannot make tables and
+//! uses those that others have made.
 
 use super::device::Device;
 use super::names::Names;
@@ -26,27 +28,29 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::time::{Duration, Instant};
 
-/// How long tables are made before records are looked at.
+/// Longest time for which tables are made before records are read again.
 const MOMENT: Duration = Duration::from_millis(50);
 
-/// Whether tables are made.
+/// The state of unwind tables, and of what names in stacks need.
 #[derive(Default)]
 pub struct Stacks {
+    /// Tables are made: a program needs them, and the kernel takes them.
     is_wanted: bool,
-    /// Addresses of processes are recorded.
+    /// User addresses are recorded.
     are_told: bool,
-    /// What finds frames of interpreted code is enabled.
+    /// Walkers are enabled.
     has_walkers: bool,
-    /// The files of processes that have been looked at.
+    /// The files whose tables [`prepare`](Self::prepare) has made.
     known: HashSet<Backing>,
-    /// Tables are kept on disk.
+    /// Tables are cached on disk.
     are_kept: bool,
-    /// Where, once one is made.
+    /// The cache, opened when the first table is made. `None` inside: it is off or cannot be used.
     cache: OnceCell<Option<Cache>>,
 }
 
 impl Stacks {
-    /// Learns what a program that is enabled asks for, and as what it was enabled if that was another.
+    /// Notes what an enabled program needs. `furnished` is the program as it was enabled, if it
+    /// differs.
     pub fn add(&mut self, program: &Program, furnished: Option<&Program>, options: &Options) {
         self.has_walkers |= furnished.is_some();
         self.is_wanted |= by_table(options) && walks(program);
@@ -54,7 +58,8 @@ impl Stacks {
         self.are_kept = !options.compile.nounwindcache;
     }
 
-    /// The program as it is to be enabled, if that is another: with what finds frames of interpreted code in its stacks.
+    /// Returns the program with the walkers for interpreted code and with room for the frames that
+    /// they find in its stacks. `None` if it needs none and is enabled as it is.
     pub fn furnish(&self, program: &Program, options: &Options) -> Option<Program> {
         let may_be = !options.compile.no_interp && !options.is_on(Opt::Noloops);
         if !(may_be && by_table(options) && is_done(program, is_user_stack)) {
@@ -64,7 +69,7 @@ impl Stacks {
         let frames = u32::try_from(frames).unwrap_or(u32::MAX);
         Some(Program {
             clauses: interp::with_room(program, frames),
-            // One consumer needs them once.
+            // A consumer needs the walkers once.
             walkers: match self.has_walkers {
                 true => Vec::new(),
                 false => interp::walkers(),
@@ -73,8 +78,9 @@ impl Stacks {
         })
     }
 
-    /// Has what will be asked for later: the mappings of processes that end, if addresses of them are recorded, and the names of frames of
-    /// interpreted code.
+    /// Prepares what names of recorded addresses need later: the mappings of processes that end, if
+    /// user addresses are recorded, and the names of frames of interpreted code, if walkers are
+    /// enabled.
     pub fn keep(&self, device: &dyn Device, names: &Names) -> io::Result<()> {
         if self.are_told {
             names.keep(device.remains()?);
@@ -85,7 +91,7 @@ impl Stacks {
         Ok(())
     }
 
-    /// Makes the tables of what a process executes.
+    /// Makes the tables of the files that a process has mapped as code.
     pub fn prepare(&mut self, device: &dyn Device, pid: u32) {
         let mappings = match self.is_wanted {
             true => mappings_of(pid).unwrap_or_default(),
@@ -103,7 +109,7 @@ impl Stacks {
         }
     }
 
-    /// Makes tables that the kernel asks for, for a moment.
+    /// Makes the tables that the kernel requests, for [`MOMENT`] at most.
     pub fn serve(&mut self, device: &dyn Device) {
         let begin = Instant::now();
         while self.is_wanted && begin.elapsed() < MOMENT {
@@ -115,7 +121,8 @@ impl Stacks {
         }
     }
 
-    /// Makes the table of a file; whether another one may be made.
+    /// Makes the table of a file and gives it to the kernel; an empty one if the file has none.
+    /// Returns whether another table may be made.
     fn give(&self, device: &dyn Device, file: &File) -> bool {
         let Ok(about) = file.metadata() else {
             return true;
@@ -134,18 +141,19 @@ impl Stacks {
     }
 }
 
-/// Whether stacks are walked by tables.
+/// Whether user stacks are walked by tables.
 fn by_table(options: &Options) -> bool {
     options.get(Opt::Ustackmode) != Some(USTACKMODE_FP)
 }
 
-/// Whether another table may be given where one was not. Otherwise the kernel knows of none, or we have no right.
+/// Whether to go on after the kernel has not taken a table. Not if it knows no tables or we lack
+/// the right.
 fn may_go_on(error: &io::Error) -> bool {
     let kind = error.kind();
     kind != io::ErrorKind::Unsupported && kind != io::ErrorKind::PermissionDenied
 }
 
-/// Whether a program asks for user stacks, or for what is found by them.
+/// Whether a program uses user stacks, or built-in variables that the kernel finds by walking them.
 fn walks(program: &Program) -> bool {
     let is_built_in = |var| matches!(var, Some(Var::Ustackdepth | Var::Ucaller));
     takes_stacks(program)
@@ -154,7 +162,7 @@ fn walks(program: &Program) -> bool {
         })
 }
 
-/// Whether a program records addresses of processes as such.
+/// Whether a program records user addresses to be shown by name.
 fn tells(program: &Program) -> bool {
     takes_stacks(program)
         || is_done(program, |kind| {
@@ -162,7 +170,7 @@ fn tells(program: &Program) -> bool {
         })
 }
 
-/// Whether a program asks for user stacks.
+/// Whether a program records user stacks or uses them as values.
 fn takes_stacks(program: &Program) -> bool {
     is_done(program, is_user_stack) || is_executed(program, makes_stack)
 }
@@ -210,7 +218,8 @@ mod tests {
             stacks.add(&program, furnished.as_ref(), options);
             furnished.map(|furnished| furnished.walkers.len())
         };
-        // What records addresses of programs, or has stacks as values, has no such frames.
+        // Recorded single addresses, kernel stacks and stacks as values have no frames of
+        // interpreted code.
         for text in ["BEGIN { usym(arg0); stack(); }", "BEGIN { x = ustack(3); }"] {
             assert_eq!(walkers(&mut stacks, &options, text), None);
         }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The life of a handle over a device that does what a test tells it.
+//! A handle over a device that behaves as each test prescribes.
 
 use super::work::ends_at_once;
 use super::*;
@@ -21,22 +21,25 @@ use std::collections::BTreeMap;
 use std::io;
 use zerocopy::{FromZeros, IntoBytes};
 
-/// A device with the probes of the provider `dtrace`, one enabled probe (`END`), and a state that tests set.
+/// A device with the probes of the provider `dtrace`, one enabled probe (`END`), and state that
+/// tests set.
 #[derive(Default)]
 struct Scripted {
     calls: RefCell<Vec<&'static str>>,
     status: RefCell<Status>,
+    /// Refuses all calls, with this reason.
     refuse: RefCell<Option<(Errno, String)>>,
-    /// Of `go` alone.
+    /// Refuses `go` alone.
     refuse_go: RefCell<Option<Errno>>,
+    /// If not 0, the next snapshot of the principal buffer has one record.
     records: Cell<u32>,
-    /// The file of its anonymous state.
+    /// The file of the anonymous state.
     anonymous: Vec<u8>,
-    /// The sizes that it got memory for.
+    /// The sizes for which it had memory.
     got: Vec<(Opt, u64)>,
-    /// How much newer its DIF is than ours.
+    /// By how much its DIF is newer than ours.
     newer: u32,
-    /// How much older its control calls are than ours.
+    /// By how much its interface is older than ours.
     older: u32,
 }
 
@@ -137,13 +140,13 @@ impl Device for Scripted {
     }
 }
 
-/// Reads a program and compiles it.
+/// Reads and compiles a program.
 fn compile(handle: &mut Handle<'_>, source: &Source) -> Result<Program, Error> {
     let script = handle.read(source, Given::default())?;
     handle.compile(&script)
 }
 
-/// What `work` gives until it is done, but at most twice: text, events.
+/// Calls `work` once. Returns its progress, the text and the events.
 fn work(handle: &mut Handle<'_>) -> Result<(Progress, String, Vec<Event>), Error> {
     let (mut out, mut events) = (Vec::new(), Vec::new());
     let mut event = |event| events.push(event);
@@ -255,7 +258,7 @@ fn sizes_that_the_kernel_lowered_are_told_and_kept_to() {
     let world = KernelWorld::new(&device);
     let told = |quiet: Option<&str>| {
         let mut handle = Handle::new(&world).unwrap();
-        // More than any machine can lend.
+        // More memory than any machine has.
         handle.set_option("bufsize", Some("8388607t")).unwrap();
         handle.set_option("quietresize", quiet).unwrap();
         handle.go().unwrap();
@@ -281,7 +284,7 @@ fn a_kernel_that_gave_up_is_an_error() {
     device.status.borrow_mut().killed = 1;
     let error = work(&mut handle).unwrap_err();
     assert_eq!(error.to_string(), "Abort due to systemic unresponsiveness");
-    // Whoever wants to stop it meanwhile is told so, and not that there is nothing to stop.
+    // A later stop gets the same error, not one that there is nothing to stop.
     *device.refuse.borrow_mut() = Some((Errno::EINVAL, String::new()));
     let error = handle.stop().unwrap_err();
     assert_eq!(error.to_string(), "Abort due to systemic unresponsiveness");
@@ -484,7 +487,7 @@ fn an_older_module_may_not_know_what_it_refuses() {
     );
 }
 
-/// A file that knows no control call at all stands for a module that knows few.
+/// `/dev/null`, which knows no ioctl at all, stands for a module that knows few.
 #[test]
 fn what_a_module_does_not_know_is_told_by_its_name() {
     let device = DevDtrace::open("/dev/null".as_ref()).unwrap();
@@ -493,7 +496,7 @@ fn what_a_module_does_not_know_is_told_by_its_name() {
     let error = device.hold(&Hold::default()).unwrap_err();
     let holds = "the kernel has no way to hold processes";
     assert_eq!(plain(&error), holds);
-    // It does without.
+    // The library works without these.
     assert_eq!(device.held().unwrap().id, 0);
     assert!(device.registered(1, 0).unwrap().is_none());
     assert!(device.remains().unwrap().is_none());

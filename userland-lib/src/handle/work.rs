@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The work between `go` and the end of tracing: to wait, to serve the processes that wait for us, to read what is due, and to see that it is over.
+//! The work between `go` and the end of tracing: to wait, to serve the processes that wait for us,
+//! to read what is due, and to notice the end.
 
 use super::follow::News;
 use super::{context, Error, Handle, Phase, Progress};
@@ -16,7 +17,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant;
 
 impl Handle<'_> {
-    /// Sleeps until there is work: a buffer is due, a process has ended, or `wake` is readable.
+    /// Sleeps until there is work: a buffer is due, a watched process has ended, a process waits
+    /// for us, or `wake` is readable.
     pub fn wait(&self, wake: Option<BorrowedFd<'_>>) -> Result<(), Error> {
         let due = self
             .clock
@@ -41,8 +43,8 @@ impl Handle<'_> {
         }
     }
 
-    /// Does what is due: looks at the status, takes in aggregations, consumes records. Ends tracing when `exit()` was
-    /// called, a fill buffer is full, or the watched processes have ended.
+    /// Does what is due: checks the status, reads aggregations, consumes records. Ends tracing if
+    /// `exit()` was called, a fill buffer is full, or the watched processes have ended.
     pub fn work(&mut self, sink: &mut Sink<'_>) -> Result<Progress, Error> {
         let now = Instant::now();
         self.serve()?;
@@ -76,12 +78,12 @@ impl Handle<'_> {
         Ok(())
     }
 
-    /// Takes in what has become of those who are followed.
+    /// Handles the news of followed processes.
     fn take(&mut self, news: Vec<News>) {
         for news in news {
             match news {
                 News::Failed(text) => self.remarks.push(Event::Drop(text)),
-                // One that has ended by now has nothing to be waited for.
+                // If the child has ended by now, there is no end to wait for.
                 News::Child(pid) => {
                     self.know(pid);
                     self.targets.extend(Target::grab(pid));
@@ -94,7 +96,8 @@ impl Handle<'_> {
         matches!(self.phase, Phase::Running(_))
     }
 
-    /// Tells what the kernel has said, and takes in aggregations and records: those that are due, or, when tracing has ended, all.
+    /// Reports pending events, then reads aggregations and records: those that are due, or all of
+    /// them if tracing has ended.
     fn consume(&mut self, now: Instant, sink: &mut Sink<'_>) -> Result<(), Error> {
         self.remarks.drain(..).for_each(&mut *sink.event);
         let (begin, end) = match self.phase {
@@ -102,7 +105,8 @@ impl Handle<'_> {
             Phase::Running(begin) => (Some(begin), None),
             Phase::Stopped(end) => (None, Some(end)),
         };
-        // Commands that are run may have processes that wait for us.
+        // While we wait for a command that a record runs (`system()`), its processes may wait for
+        // us.
         let is_followed = self.is_running() && !self.follow.is_idle();
         let (world, names) = (self.world, &self.names);
         let follow = RefCell::new(&mut self.follow);
@@ -143,12 +147,13 @@ impl Handle<'_> {
         failed.map_or(Ok(()), |error| Err(error.into()))
     }
 
-    /// Ends tracing; the next [`work`](Self::work) consumes what is left.
+    /// Ends tracing. The next [`work`](Self::work) consumes the remaining records.
     pub fn stop(&mut self) -> Result<(), Error> {
         self.serve()?;
         if self.is_running() {
             let stopped = self.device().stop();
-            // What the kernel has ended cannot be stopped; that it has matters more.
+            // The kernel refuses to stop a tracing that it has ended itself. That it has ended it
+            // is the more important error.
             if stopped.is_err() && self.device().status()?.killed != 0 {
                 return Err(Error::Killed);
             }
@@ -161,7 +166,7 @@ impl Handle<'_> {
         Ok(())
     }
 
-    /// Whether tracing is to end.
+    /// Whether tracing must end.
     fn is_over(&mut self, now: Instant, sink: &mut Sink<'_>) -> Result<bool, Error> {
         let mut over = self.targets_ended(sink)?;
         if self
@@ -180,7 +185,7 @@ impl Handle<'_> {
         Ok(over)
     }
 
-    /// Reports the watched processes that have ended; whether that leaves none.
+    /// Reports the watched processes that have ended. Returns whether that leaves none.
     fn targets_ended(&mut self, sink: &mut Sink<'_>) -> Result<bool, Error> {
         let watched = !self.targets.is_empty();
         let mut alive = Vec::new();
@@ -188,7 +193,7 @@ impl Handle<'_> {
             match target.ended()? {
                 Some(ended) => (sink.event)(Event::Ended(ended)),
                 None => {
-                    // By the next look it may have mapped more, and ended.
+                    // Before the next look it may map more and then end, so read its mappings now.
                     self.names.watch(target.pid());
                     alive.push(target);
                 }
@@ -196,15 +201,15 @@ impl Handle<'_> {
         }
         self.targets = alive;
         if watched && self.targets.is_empty() {
-            // The last one may have left a child that waits for us.
+            // The last one may have left a child that waits for us, which is then watched as well.
             self.serve()?;
         }
         Ok(watched && self.targets.is_empty())
     }
 }
 
-/// Whether tracing ends as soon as the record of `exit()` is read, which may be before the status says so: but whoever asks for a
-/// longer `statusrate` asks for the end to wait for it.
+/// Whether tracing ends as soon as the record of `exit()` is read, which may be before the status
+/// reports it. With a `statusrate` longer than the default the end waits for the status.
 pub(super) fn ends_at_once(options: &Options) -> bool {
     let rate = options.get(Opt::Statusrate);
     rate.is_none_or(|rate| rate <= limits::RATE_DEFAULT)

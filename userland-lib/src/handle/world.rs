@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The running kernel as the compiler sees it: probes from the device, types from BTF, symbols from kallsyms,
-//! processes from `/proc`.
+//! The running kernel as the compiler sees it: probes from the device, types from BTF, symbols from
+//! kallsyms, processes from `/proc`.
 //!
-//! All of it is lazy. A program without kernel types never opens BTF, one without symbols never reads kallsyms:
-//! the two are most of what starting a tracer costs.
+//! Everything is read lazily. A program without kernel types never opens BTF, and one without
+//! symbols never reads kallsyms, because these two account for most of a tracer's start-up time.
 
 use super::device::{fill, text, Device};
 use super::placed::Placed;
@@ -32,13 +32,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 use zerocopy::FromZeros;
 
-/// A file by device, number and time of its last change.
+/// A file's identity: device, inode number, and the time of its last change (seconds, nanoseconds).
 type FileId = (u64, u64, i64, i64);
 
-/// The probes that files have of their own.
+/// The USDT notes of files.
 type NotesOfFiles = HashMap<FileId, Rc<[Note]>>;
 
-/// So many files are remembered, and then read anew.
+/// Number of files whose notes are cached. When it is reached, the cache is cleared.
 const FILES_MAX: usize = 16_384;
 
 /// The probes, types and symbols behind a device.
@@ -52,7 +52,7 @@ pub struct KernelWorld<'d> {
 }
 
 impl<'d> KernelWorld<'d> {
-    /// The running kernel, reached through `device`.
+    /// Uses the running kernel, reached through `device`.
     pub fn new(device: &'d dyn Device) -> Self {
         Self {
             device,
@@ -64,7 +64,7 @@ impl<'d> KernelWorld<'d> {
         }
     }
 
-    /// A kernel whose symbols and types are kept elsewhere.
+    /// Uses a kernel whose symbols and BTF directory are given.
     pub fn with(device: &'d dyn Device, symbols: KernelSymbols, btf: impl Into<PathBuf>) -> Self {
         Self {
             device,
@@ -81,20 +81,22 @@ impl<'d> KernelWorld<'d> {
         self.device
     }
 
-    /// Limits in how many places there may be probes that programs have of their own.
+    /// Limits the number of places of USDT probes at a time (option `nusdtprobes`). `None`: no
+    /// limit.
     pub fn limit_own(&self, most: Option<u64>) {
         self.placed.borrow_mut().limit(most);
     }
 
-    /// The kernel's symbols, which rendering shares.
+    /// The kernel's symbols. Rendering shares them.
     pub fn symbols(&self) -> &Rc<KernelSymbols> {
         &self.symbols
     }
 }
 
 impl KernelWorld<'_> {
-    /// Types of the arguments of a probe, as C texts: those that its provider tells, else those of the kernel
-    /// function or tracepoint that it is.
+    /// Returns the types of a probe's arguments in C syntax. They come from the provider, the
+    /// file's notes (USDT), the process's debug information (`pid` provider), or else from the
+    /// prototype of the kernel function or tracepoint.
     pub fn arguments(&self, probe: &ProbeDesc) -> io::Result<Vec<String>> {
         let mut told = Vec::new();
         let index = |told: &Vec<String>| u32::try_from(told.len()).unwrap_or(u32::MAX);
@@ -120,7 +122,8 @@ impl KernelWorld<'_> {
 }
 
 impl KernelWorld<'_> {
-    /// What a file says of a program's own probe, of that module and name where they are given.
+    /// Finds the note of a USDT probe in the process that `provider` names, in its files and then
+    /// in its registrations. An empty module or name matches any. Is-enabled sites are ignored.
     fn own_note(&self, provider: &str, module: &str, name: &str) -> Option<Note> {
         let (own, pid) = usdt::process_of(provider)?;
         let is_meant = |wanted: &str, name: &str| wanted.is_empty() || wanted == name;
@@ -139,14 +142,15 @@ impl KernelWorld<'_> {
         })
     }
 
-    /// Types of the arguments of a program's own probe, where its file says them: as they are passed, and as they are seen.
+    /// The types of a USDT probe's arguments where its file says them: each as the program passes
+    /// it, and as a consumer sees it.
     fn own_types(&self, probe: &ProbeDesc) -> Vec<(String, String)> {
         let [provider, module, name] = [&probe.provider[..], &probe.module, &probe.name].map(text);
         let note = self.own_note(&provider, &module, &name);
         note.map_or(Vec::new(), |note| note.types)
     }
 
-    /// Types of the arguments of a probe in a process, as far as they are known.
+    /// The types of the arguments of a probe in a process, as far as debug information has them.
     fn process_arguments(&self, pid: u32, probe: &ProbeDesc) -> Vec<String> {
         let mut types = Types::new(self);
         let (module, func) = (text(&probe.module), text(&probe.func));
@@ -163,7 +167,9 @@ impl KernelWorld<'_> {
     }
 }
 
-/// The device's form of `pattern`; `None` if a part is too long for any probe.
+/// Converts `pattern` to the device's form. `None` if a part is too long for any probe.
+///
+/// The device searches after `id`, so it becomes one less than the wanted ID.
 pub fn probe_desc(pattern: &ProbePattern) -> Option<ProbeDesc> {
     Some(ProbeDesc {
         id: pattern.id.saturating_sub(1),
@@ -174,7 +180,7 @@ pub fn probe_desc(pattern: &ProbePattern) -> Option<ProbeDesc> {
     })
 }
 
-/// Walks the probes that match `pattern`, in the order of their numbers.
+/// Iterates over the probes that match `pattern`, in the order of their IDs.
 pub fn probes<'d>(
     device: &'d dyn Device,
     pattern: &ProbePattern,
@@ -194,7 +200,7 @@ pub fn probes<'d>(
             next = None;
             return Some(found).filter(|found| found.id == wanted);
         }
-        // A device that does not go forward would be asked for ever.
+        // Stop if the device does not advance, because the loop would never end.
         let pattern = next.as_mut()?;
         if found.id <= pattern.id {
             next = None;
@@ -229,7 +235,8 @@ impl ProbeSource for KernelWorld<'_> {
             ..ProbePattern::default()
         };
         let probe = probes(self.device, &pattern).next()?;
-        // Where a program only asks for a probe the kernel knows of no arguments, and a description may mean both.
+        // The kernel knows no arguments of an is-enabled site, and a description may match such
+        // sites too. So the file's types come first.
         let types = self.own_types(&probe);
         if let Some((native, seen)) = types.get(index as usize) {
             return Some(ArgInfo {
@@ -285,7 +292,7 @@ impl ProcessSource for KernelWorld<'_> {
     }
 
     fn notes(&self, object: &Object) -> io::Result<Rc<[Note]>> {
-        // What is behind the path may change at any time, so the file that is read is the one that is known by it.
+        // The path may lead to another file at any time, so identify and read the same open file.
         let opened = outside::open(&object.file)?;
         let metadata = opened.metadata()?;
         let file = (
@@ -310,7 +317,7 @@ impl ProcessSource for KernelWorld<'_> {
         let mut all: Vec<Registration> = Vec::new();
         let mut last = 0;
         while let Some((head, image)) = self.device.registered(pid, last)? {
-            // A device that does not go forward would be asked for ever.
+            // Stop if the device does not advance, because the loop would never end.
             if head.generation <= last {
                 break;
             }
@@ -365,7 +372,7 @@ impl ProcessSource for KernelWorld<'_> {
 }
 
 impl KernelWorld<'_> {
-    /// Why the last request for probes was refused.
+    /// Turns the refusal of a request for probes into its reason.
     fn unmade(&self, at: Option<usize>, error: &io::Error) -> Unmade {
         let why = match self.device.reason() {
             reason if reason.is_empty() => super::plain(error),
@@ -380,11 +387,11 @@ impl KernelWorld<'_> {
     }
 }
 
-/// Types of what a kernel function's or tracepoint's probe passes.
+/// The types of the arguments of a kernel function's or tracepoint's probe, from BTF.
 fn prototype(btf: &KernelBtf, probe: &ProbeDesc) -> Option<Vec<String>> {
     let (module, func, name) = (text(&probe.module), text(&probe.func), text(&probe.name));
     let provider = text(&probe.provider);
-    // Tracepoints say which subsystem they are of, not which module defines them.
+    // The module of an `sdt` probe is the tracepoint's subsystem, not the module that defines it.
     let module = match provider.as_str() {
         "sdt" => crate::symbols::VMLINUX,
         _ => &module,

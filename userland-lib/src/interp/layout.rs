@@ -1,14 +1,17 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What HotSpot says of its own layout.
+//! HotSpot's description of its own layout.
 //!
-//! Its library has tables for debuggers, each behind an exported pointer. An entry of `gHotSpotVMStructs` is a field: the names of type and field,
-//! which are in the file; whether the field is static; its offset, which the library writes there itself when it is loaded, so that the file has
-//! none; and the address of one that is static. An entry of `gHotSpotVMTypes` is a type: its name, and its size. A table ends where there is no name.
+//! Its library has tables for debuggers, each behind an exported pointer. An entry of
+//! `gHotSpotVMStructs` is a field: the names of type and field, which are in the file; whether the
+//! field is static; its offset, which the library itself writes there when it is loaded, so that it
+//! is not in the file; and the address of a static field. An entry of `gHotSpotVMTypes` is a type:
+//! its name and its size. A table ends with an entry without a name.
 //!
-//! The pointers are relocations without a symbol: what is added to where the library is loaded. The file is anybody's: a table has so many
-//! entries at most, and names are compared as far as they have to be.
+//! The pointers are relocations without a symbol: an addend to the library's load address. Files
+//! are untrusted input: the number of a table's entries is limited, and names are compared only as
+//! far as necessary.
 
 use super::runtime::Elf;
 use crate::arch::x86_64::RELATIVE;
@@ -19,35 +22,36 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
 
-/// Bytes of an entry of a field, and where in it are the offset and the address.
+/// Size of a field's entry in bytes, and the positions of offset and address in it.
 const FIELD: u64 = 48;
 const FIELD_OFFSET: u64 = 32;
 const FIELD_ADDRESS: u64 = 40;
-/// Bytes of an entry of a type, and where in it is the size.
+/// Size of a type's entry in bytes, and the position of the size in it.
 const TYPE: u64 = 40;
 const TYPE_SIZE: u64 = 32;
-/// Most entries of a table.
+/// Maximum number of entries of a table.
 const ENTRIES_MAX: u64 = 4096;
-/// Bytes of a name that are looked at.
+/// Maximum length of a name, in bytes.
 const NAME_MAX: u64 = 128;
-/// Bytes of a relocation (`Elf64_Rela`: where, kind and symbol, what is added).
+/// Size of a relocation in bytes (`Elf64_Rela`: offset, kind and symbol, addend).
 const RELOCATION: usize = 24;
-/// Relocations that are looked at.
+/// Maximum number of relocations that are read.
 const RELOCATIONS_MAX: usize = 1 << 20;
 
-/// The tables of a file that were read.
+/// The tables that were read from a file, by the address of the word that points to each.
 #[derive(Default)]
 pub struct Tables<'a>(RefCell<HashMap<u64, Rc<Table<'a>>>>);
 
-/// A table: for each entry up to two names, and where it is.
+/// A table: two names for each entry, and the entry's address.
 struct Table<'a> {
     entries: Vec<([&'a [u8]; 2], u64)>,
-    /// What pointers there lead to.
+    /// The values of relocated pointers, by their addresses.
     pointers: HashMap<u64, u64>,
 }
 
 impl<'a> Tables<'a> {
-    /// Where the offset of a field will be, which the table says to which the word at `table` leads.
+    /// Returns the address at which the library will write the offset of a field. The word at
+    /// `table` points to the table.
     pub fn offset<R: ReadRef<'a>>(
         &self,
         file: &Elf<'_, 'a, R>,
@@ -58,7 +62,7 @@ impl<'a> Tables<'a> {
         entry.checked_add(FIELD_OFFSET)
     }
 
-    /// Where a static field is.
+    /// Returns the address of a static field.
     pub fn static_field<R: ReadRef<'a>>(
         &self,
         file: &Elf<'_, 'a, R>,
@@ -69,7 +73,7 @@ impl<'a> Tables<'a> {
         table.pointer(file, entry.checked_add(FIELD_ADDRESS)?)
     }
 
-    /// The size of a type.
+    /// Returns the size of a type.
     pub fn size<R: ReadRef<'a>>(
         &self,
         file: &Elf<'_, 'a, R>,
@@ -80,7 +84,8 @@ impl<'a> Tables<'a> {
         file.word_at(entry.checked_add(TYPE_SIZE)?)
     }
 
-    /// A table of entries of so many bytes, and where in the file one is of these names.
+    /// Returns a table with entries of `size` bytes, and the address of the entry with these names.
+    /// An empty name matches any.
     fn find<R: ReadRef<'a>>(
         &self,
         file: &Elf<'_, 'a, R>,
@@ -109,7 +114,7 @@ fn ends(rest: &[u8]) -> bool {
 }
 
 impl<'a> Table<'a> {
-    /// The table to which the word at an address leads; empty if there is none.
+    /// Reads the table to which the word at `leads` points; empty if there is none.
     fn read<R: ReadRef<'a>>(file: &Elf<'_, 'a, R>, leads: u64, size: u64) -> Self {
         let mut table = Self {
             entries: Vec::new(),
@@ -126,7 +131,8 @@ impl<'a> Table<'a> {
                 let name = table.pointer(file, at.checked_add(by)?)?;
                 file.bytes_from(name, NAME_MAX)
             };
-            // A field of no name is one of a type all the same: an array's elements.
+            // A field entry without a field name still counts: it describes the elements of an
+            // array.
             let Some(first) = name(0) else { break };
             let second = name(8).unwrap_or_default();
             table.entries.push(([first, second], at));
@@ -135,14 +141,15 @@ impl<'a> Table<'a> {
         table
     }
 
-    /// Where the pointer at an address leads. One without a relocation has what is there.
+    /// Returns the value of the pointer at an address: that of its relocation, else the word in the
+    /// file unless it is zero.
     fn pointer<R: ReadRef<'a>>(&self, file: &Elf<'_, 'a, R>, at: u64) -> Option<u64> {
         let relocated = self.pointers.get(&at).copied();
         relocated.or_else(|| file.word_at(at).filter(|word| *word != 0))
     }
 }
 
-/// What the relocations without a symbol say of the words in a range.
+/// Returns the values of the words in an address range that have relocations without a symbol.
 fn pointers<'a, R: ReadRef<'a>>(file: &Elf<'_, 'a, R>, range: Range<u64>) -> HashMap<u64, u64> {
     let relocations = section(file.file, ".rela.dyn").unwrap_or_default();
     let all = relocations.chunks_exact(RELOCATION).take(RELOCATIONS_MAX);
@@ -171,7 +178,8 @@ mod tests {
         all.find(|runtime| runtime.name == "hotspot-21.d").unwrap()
     }
 
-    /// What the walker asks the tables for: kind, table, type, fields.
+    /// Returns what the walker looks up in the tables: the kind of line, and the type and its
+    /// fields or the types.
     fn asked() -> Vec<(&'static str, Vec<&'static str>)> {
         let lines = hotspot().text.lines();
         let told = lines.filter_map(|line| line.strip_prefix("#pragma walker "));
@@ -188,7 +196,8 @@ mod tests {
         struct field fields[] = { FIRST
         ";
 
-    /// A library that has tables as HotSpot's, with the fields asked for but that one.
+    /// Returns the source of a library with tables like HotSpot's, with all fields that the walker
+    /// looks up except `but`.
     fn library(but: &str) -> String {
         let mut fields = String::new();
         let mut sizes = String::new();
@@ -205,7 +214,7 @@ mod tests {
                     .iter()
                     .filter(|name| **name != but)
                     .for_each(|name| {
-                        // Another one's name begins the same.
+                        // A longer name with the same prefix must not match.
                         fields += &format!("{{ \"{0}\", \"{name}s\", 0, 0, 0, 0 }},\n", words[0]);
                         fields +=
                             &format!("{{ \"{0}\", \"{name}\", 0, 1, 0, here + 7 }},\n", words[0]);
@@ -219,7 +228,7 @@ mod tests {
         )
     }
 
-    /// The bytes of one.
+    /// Compiles such a library and returns its bytes.
     fn built(folder: &Folder, text: &str, more: &[&str]) -> Vec<u8> {
         let usual = [
             "-shared",
@@ -251,7 +260,8 @@ mod tests {
             assert_eq!(told.walker(), hotspot().number());
             assert!(told.tell_callers() && !told.cover(at("code")));
             let mut n = 0;
-            // The version is the first entry; of two each, the second is wanted.
+            // The first entry is the version. Each field has two entries, of which the second is
+            // the right one.
             let mut entry = at("fields") + 48;
             for (kind, words) in asked() {
                 for size in 100..100 + words.len() as u64 {
@@ -283,7 +293,8 @@ mod tests {
         for more in [
             "-DVERSION=22",
             "-DPOINTER=0",
-            // Nothing of the file, a table that ends at once, one without an end, and one of names that are nowhere.
+            // A pointer to nothing in the file, a table that ends at once, one without an end, and
+            // one whose names are nowhere in the file.
             "-DPOINTER=(void *)0x7fffffffff",
             "-DFIRST={0},",
             "-DFIRST=[0 ... 4999] = {\"a\",\"b\"},",
@@ -293,7 +304,7 @@ mod tests {
         }
         assert!(is_told(&text, &["-DFIRST={\"a\"},{\"a\", (void *)-1l},"]));
         assert!(!is_told(&library("_segmap"), &[]));
-        // A table that the file ends with has no end of its own.
+        // A table at the end of the file's data, without an end mark.
         is_told(&text, &["-DLAST={\"a\",\"b\"}"]);
     }
 

@@ -1,34 +1,39 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What frames have beside the names of function and file: mostly a table of lines, from a place in a function's code to the line.
+//! The third name of a frame: in most formats a line table, which maps a position in a function's
+//! code to a line.
 //!
-//! They are a process' data, so anything may be in them. What makes no sense has no line.
+//! The tables come from a process's memory, so they are untrusted. An invalid one yields no line.
 
 use dtrace_uapi::interp::NAME_MAX;
 
-/// What it is.
+/// The format of the third name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// CPython's from 3.11 on (`Objects/locations.md`): entries for so many units of code, each with a difference to the last line.
+    /// A line table of CPython from 3.11 on (`Objects/locations.md`): entries for a number of code
+    /// units, each with a difference to the previous line.
     Python,
     /// The class that the function belongs to; the position is the line.
     Scope,
-    /// HotSpot's from JDK 20 on (`src/hotspot/share/code/compressedStream.hpp`, `share/utilities/unsigned5.hpp`): pairs of differences to the last place
-    /// in a method's bytecode and its line. The position is one more than the place; 0: it is not known.
+    /// A line table of HotSpot from JDK 20 on (`src/hotspot/share/code/compressedStream.hpp`,
+    /// `share/utilities/unsigned5.hpp`): pairs of differences to the previous index in a method's
+    /// bytecode and to its line. The position is the index plus one; 0 means that it is not known.
     Java,
-    /// V8's (`src/codegen/source-position-table.cc`): entries for so many bytes of code, each with a difference to the last place in the
-    /// source. `first` is the source's length. The position has bits ([`IN_CODE`], [`ANONYMOUS`]).
+    /// A position table of V8 (`src/codegen/source-position-table.cc`): entries for a number of
+    /// bytes of code, each with a difference to the previous position in the source. `first` is the
+    /// source's length. The position has flag bits ([`IN_CODE`], [`ANONYMOUS`]).
     V8,
 }
 
-/// Bit of a position of [`Format::V8`]: it is one more than a place in the code; else it is a place in the source itself.
+/// Bit of a position of [`Format::V8`]: the rest is an offset in the code plus one, else a position
+/// in the source.
 const IN_CODE: u32 = 0x80_0000;
 /// Bit of a position of [`Format::V8`]: the function has no name.
 const ANONYMOUS: u32 = 0x40_0000;
 
 impl Format {
-    /// That of a name.
+    /// Returns the format with that name.
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "java" => Some(Self::Java),
@@ -39,7 +44,7 @@ impl Format {
         }
     }
 
-    /// The line of a position; `first` is what the table counts from.
+    /// Returns the line of a position. `first` is the line that the table counts from.
     pub fn line(self, table: &[u8], first: u32, position: u32) -> Option<u32> {
         match self {
             Self::Python => python(table, first, position),
@@ -49,12 +54,13 @@ impl Format {
         }
     }
 
-    /// Whether a function is known to have no name, by a position in it.
+    /// Whether a position says that its function has no name.
     pub fn is_anonymous(self, position: u32) -> bool {
         self == Self::V8 && position & ANONYMOUS != 0
     }
 
-    /// The place in the source of a position, where the line is known by that.
+    /// Returns the source position of a position, in formats that have source positions instead of
+    /// lines.
     pub fn place(self, table: &[u8], position: u32) -> Option<u32> {
         match self {
             Self::V8 if position & IN_CODE != 0 => v8(table, position & !(IN_CODE | ANONYMOUS)),
@@ -64,8 +70,8 @@ impl Format {
     }
 }
 
-/// An entry begins with a byte whose highest bit is set: a kind in bits 3 to 6, and one less than its units of code in bits 0 to 2. The
-/// bytes that follow have it clear.
+/// The first byte of an entry has its highest bit set; bits 3 to 6 are its kind, bits 0 to 2 its
+/// number of code units minus one. The bytes that follow have the highest bit clear.
 fn python(table: &[u8], first: u32, position: u32) -> Option<u32> {
     let mut line = i64::from(first);
     let mut end = 0u32;
@@ -82,22 +88,23 @@ fn python(table: &[u8], first: u32, position: u32) -> Option<u32> {
         };
         end += u32::from(head & 7) + 1;
         if position < end {
-            // 15 is code that belongs to no line.
+            // Kind 15 is code that belongs to no line.
             return u32::try_from(line).ok().filter(|_| kind != 15);
         }
         rest = after;
     }
 }
 
-/// A pair is a byte, the place's difference above the three bits of the line's; or, behind a byte of ones, two numbers, whose lowest bit is the sign.
-/// A byte of 0 ends the table. Lines need not be in the order of places.
+/// A pair is one byte, with the difference of the index above the three bits of the line's
+/// difference, or else a byte of ones and two signed numbers. A byte of 0 ends the table. Lines
+/// need not be in the order of the indices.
 fn java(table: &[u8], place: u32) -> Option<u32> {
     let mut rest = table.iter().copied();
     let (mut at, mut line) = (0i64, 0i64);
     let mut best: Option<(i64, i64)> = None;
     loop {
         match rest.next() {
-            // What was cut off has no end.
+            // A table without an end was cut off.
             None => return None,
             Some(0) => break,
             Some(0xff) => {
@@ -116,7 +123,9 @@ fn java(table: &[u8], place: u32) -> Option<u32> {
     u32::try_from(best?.1).ok()
 }
 
-/// A number with a sign, of up to five digits, the lowest first. Digits are one more than they count, and the last is one below 191, or the fifth.
+/// Reads a signed number of up to five digits to the base 64, the lowest first. Each byte is its
+/// digit plus one. The number ends with a digit below 191 or with the fifth. The lowest bit of the
+/// value is the sign.
 fn unsigned5(bytes: &mut impl Iterator<Item = u8>) -> Option<i64> {
     let mut value = 0u64;
     for n in 0..5 {
@@ -130,15 +139,16 @@ fn unsigned5(bytes: &mut impl Iterator<Item = u8>) -> Option<i64> {
     Some(i64::from((value >> 1) as i32 ^ -((value & 1) as i32)))
 }
 
-/// Pairs of numbers, each the difference to the last pair's: where the code is, or one less than its negative if no statement begins there, and
-/// where the source is: its place and 1, above a bit. They begin at -1, and the position is one more than that of the code.
+/// The table is pairs of numbers, each a difference to the previous pair: the code offset, encoded
+/// as -n - 1 if no statement begins there, and the source position plus one, shifted left by one
+/// bit. Code offsets start at -1, and `position` is a code offset plus one.
 fn v8(table: &[u8], position: u32) -> Option<u32> {
     let mut rest = table.iter().copied();
     let (mut code, mut source) = (0i64, 0i64);
     let mut place = None;
     while let Some(step) = zigzag(&mut rest) {
         code += if step < 0 { -(step + 1) } else { step };
-        // What was cut off has no end.
+        // A table that was cut off has no such entry.
         if code > i64::from(position) {
             return place;
         }
@@ -148,7 +158,8 @@ fn v8(table: &[u8], position: u32) -> Option<u32> {
     place.filter(|_| table.len() < NAME_MAX[2])
 }
 
-/// A number of groups of seven bits, the lowest first, whose lowest bit is its sign; bit 7 says that another group follows.
+/// Reads a signed number of groups of seven bits, the lowest first. Bit 7 says that another group
+/// follows; the lowest bit of the value is the sign.
 fn zigzag(bytes: &mut impl Iterator<Item = u8>) -> Option<i64> {
     let mut value = 0u64;
     for n in 0..5 {
@@ -161,7 +172,8 @@ fn zigzag(bytes: &mut impl Iterator<Item = u8>) -> Option<i64> {
     None
 }
 
-/// A number of groups of six bits, the lowest first, whose lowest bit is its sign; bit 6 says that another group follows.
+/// Reads a signed number of groups of six bits, the lowest first. Bit 6 says that another group
+/// follows; the lowest bit of the value is the sign.
 fn signed(bytes: &[u8]) -> Option<i64> {
     let mut value = 0u64;
     for (n, byte) in bytes.iter().enumerate().take(8) {
@@ -182,7 +194,7 @@ fn signed(bytes: &[u8]) -> Option<i64> {
 mod tests {
     use super::*;
 
-    /// Entries of each sort.
+    /// Entries of each kind.
     #[test]
     fn lines_of_python() {
         let table = [
@@ -192,7 +204,7 @@ mod tests {
             // 4 units 100 lines further, 1 unit 99 lines back.
             &[0x80 | 13 << 3 | 3, 0x48, 0x03],
             &[0x80 | 14 << 3, 0x47, 0x03, 0x00, 0x00, 0x00],
-            // 1 unit that has no line.
+            // 1 unit without a line.
             &[0x80 | 15 << 3],
         ]
         .concat();
@@ -206,14 +218,14 @@ mod tests {
     #[test]
     fn lines_of_java() {
         let line = |table: &[u8], place: u32| Format::Java.line(table, 0, place + 1);
-        // Line 17 from place 0, 18 from 5, 10 from 9, 1010 from 300 on.
+        // Line 17 from index 0, 18 from 5, 10 from 9, 1010 from 300 on.
         let table = [0xff, 1, 1 + 34, 5 << 3 | 1, 0xff, 1 + 8, 1 + 15];
         let far = [0xff, 1 + 192 + 6, 1 + 6, 1 + 192 + 16, 1 + 28, 0];
         let table = [&table[..], &far].concat();
         let lines = [0, 4, 5, 8, 9, 299, 300, 65535].map(|place| line(&table, place));
         assert_eq!(lines, [17, 17, 18, 18, 10, 10, 1010, 1010].map(Some));
         assert_eq!(Format::Java.line(&table, 0, 0), None);
-        // Without an end, without a beginning, and a line below 0.
+        // Without an end, empty, without pairs, with a line below 0, and with an invalid digit.
         for bad in [
             &table[..table.len() - 1],
             &[],
@@ -240,7 +252,7 @@ mod tests {
             bytes.push(left as u8);
             bytes
         };
-        // As V8 writes it for a function whose code has places at -1 (its entry), 0, 5, 9, 13 and 17.
+        // As V8 writes it for a function with code offsets -1 (its entry), 0, 5, 9, 13 and 17.
         let table = [1, 0x2c, 2, 0x3c, 0x0b, 0, 8, 0x1c, 9, 0x50, 8, 0x14];
         let at = |table: &[u8], code: i32| {
             Format::V8.place(table, IN_CODE | ANONYMOUS | (code + 1) as u32)
@@ -250,7 +262,7 @@ mod tests {
             places,
             [10, 25, 25, 25, 25, 32, 32, 52, 52, 57, 57].map(Some)
         );
-        // One further back, and one that takes several bytes.
+        // A position further back, and one that takes several bytes.
         let steps = [(0, 30), (-5, (301 - 15) * 2), (5, (21 - 301) * 2)];
         let table: Vec<u8> = steps
             .iter()

@@ -3,10 +3,13 @@
 
 //! Frames of interpreted code in user stacks.
 //!
-//! What an interpreter keeps of the functions that it executes is known by its *walker*, a D program in `dlib/walkers`, one a version of the
-//! runtime ([`runtime`]). The program is enabled with what asks for user stacks; what it has to know of a file goes with the file's table for
-//! unwinding. So a new version of a runtime wants a new text, not a new module. The kernel hands back words, whose [`names`] are asked for
-//! when they are printed; where it costs less, a word has a place in a table of lines instead of a line ([`lines`]), or one in the source ([`sources`]).
+//! An interpreter's records of the functions that it executes are read by its *walker*, a D program
+//! in `dlib/walkers`, one per version of the runtime ([`runtime`]). The walkers are enabled
+//! together with clauses that record user stacks; the facts that a walker needs about a file are
+//! part of the file's unwind table. Thus a new version of a runtime needs a new walker, not a new
+//! module. The kernel returns words, whose [`names`] are fetched when they are printed. Where this
+//! is cheaper, a word has a position in a line table instead of a line ([`lines`]), or a position
+//! in the source ([`sources`]).
 
 mod layout;
 mod lines;
@@ -26,17 +29,19 @@ use dtrace_uapi::action::{ustack_arg, ustack_frames, ustack_strsize, Action};
 use dtrace_uapi::interp::{MODULE, PROVIDER, WORDS_MAX};
 use runtime::{Runtime, ALL};
 
-/// The least room for frames of interpreted code in a stack, beside what its native frames leave of theirs.
+/// Minimum room for frames of interpreted code in a stack, in addition to what its native frames
+/// leave unused.
 const ROOM_LEAST: u32 = 16;
-/// The most where a stack does not say how many native frames it has.
+/// Maximum room in a stack that does not specify its number of native frames.
 const ROOM_UNASKED: u32 = 32;
 
-/// The walkers that there are, as clauses.
+/// Returns all walkers, as clauses.
 pub fn walkers() -> Vec<Clause> {
     ALL.iter().map(walker).collect()
 }
 
-/// A program's clauses with room in their user stacks for the frames that walkers find. `frames` is how many a stack has that does not say so.
+/// Returns a program's clauses with room in their user stacks for the frames that walkers find.
+/// `frames` is the number of frames of a stack that does not specify it.
 pub fn with_room(program: &Program, frames: u32) -> Vec<Clause> {
     let mut clauses = program.clauses.clone();
     let actions = clauses.iter_mut().flat_map(|clause| &mut clause.actions);
@@ -44,7 +49,7 @@ pub fn with_room(program: &Program, frames: u32) -> Vec<Clause> {
     clauses
 }
 
-/// The numbers of the walkers that there are.
+/// Returns the numbers of all walkers.
 pub fn numbers() -> impl Iterator<Item = u64> {
     ALL.iter().map(Runtime::number)
 }
@@ -61,7 +66,7 @@ fn make_room(action: &mut ActionDesc, frames: u32) {
     }
 }
 
-/// The walker of a runtime, as a clause.
+/// Compiles the walker of a runtime to a clause.
 fn walker(runtime: &Runtime) -> Clause {
     let source = Source::file(runtime.name, runtime.text);
     let settings = Settings {

@@ -3,7 +3,8 @@
 
 //! The names of frames, as they are printed.
 //!
-//! The kernel gives each once. They came out of a process' memory: what could be taken for something else on a terminal is replaced.
+//! The kernel returns each of them once. They come from a process's memory: characters that could
+//! confuse a terminal are replaced.
 
 use super::lines::Format;
 use super::runtime::Runtime;
@@ -18,13 +19,13 @@ use std::io;
 use std::rc::Rc;
 use zerocopy::FromBytes;
 
-/// Who gives the names of a number.
+/// A source of the names with a given number.
 pub trait Source {
-    /// The bytes: a head and what follows.
+    /// Returns the bytes: a head and the names.
     fn names(&self, number: u32) -> Option<Vec<u8>>;
 }
 
-/// The names of frames that were asked for.
+/// The names of frames that were looked up.
 #[derive(Default)]
 pub struct Frames {
     source: RefCell<Option<Box<dyn Source>>>,
@@ -44,20 +45,21 @@ struct Names {
     function: String,
     file: String,
     table: Vec<u8>,
-    /// What the function belongs to.
+    /// The class that the function belongs to; used for Java.
     scope: String,
     first: u32,
-    /// What the table is.
+    /// The format of the table.
     format: Option<Format>,
 }
 
 impl Frames {
-    /// Asks there from now on.
+    /// Sets the source of names.
     pub fn ask(&self, source: Option<Box<dyn Source>>) {
         *self.source.borrow_mut() = source;
     }
 
-    /// The text of a frame of a process: function, file and line. `open` opens a file of a process by its path there.
+    /// Returns the text of a frame of a process: function, file and line. `open` opens a file of a
+    /// process by its path there.
     pub fn text(
         &self,
         pid: u32,
@@ -138,11 +140,11 @@ impl Names {
     }
 }
 
-/// A name without what is not to be printed. It is in UTF-8, or has one byte a character.
+/// Returns a name without unprintable characters. Names are in UTF-8 or else in Latin-1.
 fn shown(name: &[u8]) -> String {
     let text = match std::str::from_utf8(name) {
         Ok(name) => name.into(),
-        // It was cut off within a character.
+        // The name was cut off within a character.
         Err(error) if error.error_len().is_none() => {
             String::from_utf8_lossy(name.get(..error.valid_up_to()).unwrap_or_default())
         }

@@ -1,30 +1,37 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Runtimes: which files are of one, and what their walkers have to know of these.
+//! Runtimes: how their files are recognized, and which facts about a file their walkers need.
 //!
-//! The text of a walker says it in lines that begin with `#pragma walker`, which D passes by:
+//! The text of a walker states this in lines that begin with `#pragma walker`, which D ignores:
 //!
-//! | line | meaning |
-//! |---|---|
-//! | `requires SYMBOL N VALUE [MASK]` | the `N`th word of the data at the symbol, under the mask, has that value |
-//! | `evaluator SYMBOL…` | functions that are evaluators; `SYMBOL+N`: the function to which the call or jump leads whose distance is at the symbol's byte `N` |
-//! | `blob SYMBOL+N SYMBOL+M` | an evaluator that begins where the distance at the first symbol's byte `N` leads; its size is the number of 4 bytes to which that at the second one's byte `M` leads |
-//! | `made code` | code that no file has is an evaluator's as well; `made told`: it has neither frame pointers nor rules, and the walker tells callers there |
-//! | `address SYMBOL` | a constant: where the symbol is, to be added to `__walk[1]` |
-//! | `thread SYMBOL` | a constant: where the thread's own variable is, to be added to `__walk[7]`; libraries have none |
-//! | `operand SYMBOL N` | a constant, to be added to `__walk[1]`: where the operand is whose distance ends an instruction and is at the symbol's byte `N` |
-//! | `words SYMBOL N…` | constants: words of the data at the symbol |
-//! | `values N…` | constants: these numbers |
-//! | `numbers SYMBOL…` | constants: numbers of 4 bytes with a sign, at the symbols |
-//! | `says TABLE TYPE FIELD VALUE` | the static field of 4 bytes has that value; this and the next: see [`layout`](super::layout) |
-//! | `static TABLE TYPE FIELD` | a constant, to be added to `__walk[1]`: where the static field is |
-//! | `offsets TABLE TYPE FIELD…` | constants, to be added to `__walk[1]`: where the offset of each field is, a word, once the file is loaded |
-//! | `sizes TABLE TYPE…` | constants: sizes of types |
-//! | `lines FORMAT` | what the third of a frame's names is: see [`lines`](super::lines) |
+//! - `requires SYMBOL N VALUE [MASK]`: the `N`th word of the data at the symbol, under the mask,
+//!   must have that value.
+//! - `evaluator SYMBOL…`: functions that are evaluators. `SYMBOL+N` is the target of the call or
+//!   jump whose 32-bit displacement is at byte `N` of the symbol.
+//! - `blob SYMBOL+N SYMBOL+M`: an evaluator that begins at the target of the displacement at byte
+//!   `N` of the first symbol. Its size is the 4-byte number at the target of the displacement at
+//!   byte `M` of the second symbol.
+//! - `made code`: code that is in no file belongs to an evaluator as well. `made told`: in
+//!   addition, such code has neither frame pointers nor rules, and the walker finds callers there.
+//! - `address SYMBOL`: a constant, the symbol's address, relative to `__walk[1]`.
+//! - `thread SYMBOL`: a constant, the offset of a thread-local variable, relative to `__walk[7]`.
+//!   Not available in libraries.
+//! - `operand SYMBOL N`: a constant, relative to `__walk[1]`: the address of the operand whose
+//!   displacement is at byte `N` of the symbol and ends an instruction.
+//! - `words SYMBOL N…`: constants, words of the data at the symbol.
+//! - `values N…`: constants, these numbers.
+//! - `numbers SYMBOL…`: constants, signed 4-byte numbers at the symbols.
+//! - `says TABLE TYPE FIELD VALUE`: the 4-byte static field must have that value. For this and the
+//!   following lines see [`layout`](super::layout).
+//! - `static TABLE TYPE FIELD`: a constant, the static field's address, relative to `__walk[1]`.
+//! - `offsets TABLE TYPE FIELD…`: constants, relative to `__walk[1]`: the addresses of the words
+//!   that contain each field's offset once the file is loaded.
+//! - `sizes TABLE TYPE…`: constants, sizes of types.
+//! - `lines FORMAT`: the format of the third of a frame's names; see [`lines`](super::lines).
 //!
-//! The constants are the elements of `__walk[]` from 16 on, in the order of the lines. A symbol is looked for in both tables of a file, as
-//! most programs are stripped of one.
+//! The constants are the elements of `__walk[]` from 16 on, in the order of the lines. A symbol is
+//! looked up in both symbol tables of a file, because most programs are stripped of one.
 
 use super::layout::Tables;
 use super::lines::Format;
@@ -47,7 +54,7 @@ pub struct Runtime {
     pub text: &'static str,
 }
 
-/// The runtimes that there are walkers for.
+/// The runtimes that have walkers.
 pub const ALL: &[Runtime] = &[
     Runtime {
         name: "hotspot-21.d",
@@ -99,29 +106,31 @@ pub const ALL: &[Runtime] = &[
     },
 ];
 
-/// Bytes of a symbol (`Elf64_Sym`: the name's offset in 4, kind, visibility, section in 2, address, size).
+/// Size of a symbol in bytes (`Elf64_Sym`: the name's offset in 4, kind, visibility, section in 2,
+/// address, size).
 const SYMBOL: usize = 24;
-/// Symbols of a table that are looked at.
+/// Maximum number of symbols of a table that are read.
 const SYMBOLS_MAX: usize = 1 << 20;
 
 impl Runtime {
-    /// The walker's number: a hash of its text (FNV-1a), so that what a file says is meant for this very text.
+    /// Returns the walker's number: a hash of its text (FNV-1a), so that the facts stated about a
+    /// file belong to this very text.
     pub fn number(&self) -> u64 {
         fnv(self.text.as_bytes(), FNV)
     }
 
-    /// The runtime whose walker has that number.
+    /// Returns the runtime whose walker has that number.
     pub fn numbered(number: u64) -> Option<&'static Self> {
         ALL.iter().find(|runtime| runtime.number() == number)
     }
 
-    /// What the third of its frames' names is.
+    /// Returns the format of the third of its frames' names.
     pub fn lines(&self) -> Option<Format> {
         let mut formats = self.said("lines");
         Format::named(formats.next()?.first()?)
     }
 
-    /// What it says, line by line: the kind of the line, and the words behind.
+    /// Returns the pragma lines of the walker: the kind of each line, and the words that follow.
     fn lines_said(&self) -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
         let lines = self.text.lines();
         let told = lines.filter_map(|line| line.strip_prefix("#pragma walker "));
@@ -131,13 +140,13 @@ impl Runtime {
         })
     }
 
-    /// The words of each line of that kind.
+    /// Returns the words of each line of that kind.
     fn said(&self, kind: &'static str) -> impl Iterator<Item = Vec<&'static str>> {
         let lines = self.lines_said().filter(move |(known, _)| *known == kind);
         lines.map(|(_, words)| words)
     }
 
-    /// The lines of constants, with their kind, in order.
+    /// Returns the lines that define constants, with their kinds, in order.
     fn constants(&self) -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
         let kinds = [
             "address", "thread", "operand", "words", "values", "numbers", "static", "offsets",
@@ -148,12 +157,13 @@ impl Runtime {
     }
 }
 
-/// What a file says of its evaluators, in the layout of `dtrace_unwind`'s `evaluators`, if it is of a runtime that there is a walker for.
+/// Returns the description of a file's evaluators, in the layout of `dtrace_unwind`'s `evaluators`,
+/// if the file belongs to a runtime that has a walker.
 pub fn evaluators_of<'a, R: ReadRef<'a>>(file: &object::File<'a, R>) -> Option<Vec<u8>> {
     if !file.is_64() || !file.is_little_endian() {
         return None;
     }
-    // Nothing else has to be known of most files.
+    // The symbols alone rule out most files.
     let symbols = Symbols::of(file);
     ALL.iter().find_map(|runtime| {
         let elf = Elf {
@@ -165,7 +175,7 @@ pub fn evaluators_of<'a, R: ReadRef<'a>>(file: &object::File<'a, R>) -> Option<V
     })
 }
 
-/// Addresses and sizes of the symbols that runtimes name.
+/// Addresses and sizes of the symbols that walkers name.
 struct Symbols(HashMap<&'static str, (u64, u64)>);
 
 impl Symbols {
@@ -187,7 +197,8 @@ impl Symbols {
     }
 }
 
-/// The name of a symbol if it is wanted, with its address and size. The name is not read as such: it may have any length.
+/// Returns the name of a symbol with its address and size, if it is wanted and defined. The name is
+/// only compared, not read as a string, because it may have any length.
 fn defined(
     symbol: &[u8],
     strings: &[u8],
@@ -204,7 +215,7 @@ fn defined(
     is_defined.then_some((name, (word(8)?, word(16)?)))
 }
 
-/// The symbols that a runtime's walker names.
+/// Returns the symbols that a runtime's walker names.
 fn symbols_of(runtime: &Runtime) -> Vec<&'static str> {
     let places = runtime.said("evaluator").chain(runtime.said("blob"));
     let places = places.flatten();
@@ -224,7 +235,7 @@ fn symbols_of(runtime: &Runtime) -> Vec<&'static str> {
     places.chain(requirements).chain(constants).collect()
 }
 
-/// A file, as runtimes look at it.
+/// An ELF file with what has been looked up in it.
 pub(super) struct Elf<'f, 'a, R: ReadRef<'a>> {
     pub(super) file: &'f object::File<'a, R>,
     symbols: &'f Symbols,
@@ -271,7 +282,7 @@ impl<'a, R: ReadRef<'a>> Elf<'_, 'a, R> {
         Some(words.flat_map(u64::to_le_bytes).collect())
     }
 
-    /// The constants of a runtime.
+    /// Returns the constants of a runtime.
     fn constants(&self, runtime: &Runtime) -> Option<Vec<u64>> {
         let mut constants = Vec::new();
         for (kind, words) in runtime.constants() {
@@ -308,7 +319,7 @@ impl<'a, R: ReadRef<'a>> Elf<'_, 'a, R> {
         Some(constants)
     }
 
-    /// The constants that a table of the file's layout tells.
+    /// Returns the constants of a line that refers to a table of the file's layout.
     fn of_layout(&self, kind: &str, table: u64, words: &[&'static str]) -> Option<Vec<u64>> {
         let (of, rest) = words.split_first()?;
         match kind {
@@ -331,7 +342,7 @@ impl<'a, R: ReadRef<'a>> Elf<'_, 'a, R> {
         }
     }
 
-    /// Whether a static field has a value.
+    /// Whether a static field has the required value.
     fn says(&self, words: &[&str]) -> Option<bool> {
         let [table, of, field, value] = words else {
             return None;
@@ -351,7 +362,7 @@ impl<'a, R: ReadRef<'a>> Elf<'_, 'a, R> {
         Some(self.word(name, n.parse().ok()?)? & mask == value)
     }
 
-    /// Where in the file an evaluator is.
+    /// Returns the file range of an evaluator.
     fn part(&self, place: &str) -> Option<Range<u64>> {
         let (address, size) = match place.split_once('+') {
             None => *self.symbols.0.get(place)?,
@@ -363,7 +374,7 @@ impl<'a, R: ReadRef<'a>> Elf<'_, 'a, R> {
         self.in_file(address, size)
     }
 
-    /// Where in the file code is to which, and to whose size, operands lead.
+    /// Returns the file range of a blob: displacements lead to its start and to its size.
     fn blob(&self, places: &[&str]) -> Option<Range<u64>> {
         let [begin, size] = places else {
             return None;
@@ -390,15 +401,17 @@ impl<'a, R: ReadRef<'a>> Elf<'_, 'a, R> {
         })
     }
 
-    /// An address, from where offset 0 of the file would be if all of it were mapped as the code is.
+    /// Converts an address to one relative to where offset 0 of the file would be if the whole file
+    /// were mapped like its code.
     fn relative(&self, address: u64) -> Option<u64> {
         let code = texts(self.file).into_iter().next()?;
         let begin = code.address.checked_sub(code.offset)?;
         Some(address.wrapping_sub(begin))
     }
 
-    /// The place of a thread's own variable, from the thread pointer: a program's lie in front of it (System V ABI, AMD64 §3.4.6), a
-    /// library's where there was room. A program is what names a loader, or has fixed addresses.
+    /// Returns the offset of a thread-local variable from the thread pointer. Those of a program
+    /// are below the thread pointer (System V ABI, AMD64 §3.4.6); those of a library are wherever
+    /// there was room. A file is a program if it names an interpreter or has fixed addresses.
     fn of_thread(&self, offset: u64) -> Option<u64> {
         let object::File::Elf64(elf) = self.file else {
             return None;
@@ -411,38 +424,39 @@ impl<'a, R: ReadRef<'a>> Elf<'_, 'a, R> {
         };
         let is_program = of(elf::PT_INTERP).is_some() || self.file.kind() == ObjectKind::Executable;
         let all = of(elf::PT_TLS).filter(|_| is_program)?;
-        // As far in front as lets them begin where their address wants it.
+        // The block begins as far below as its size requires, rounded up to its alignment.
         let begin = all.p_vaddr.get(endian);
         let end = begin.checked_add(all.p_memsz.get(endian))?;
         let end = end.checked_next_multiple_of(all.p_align.get(endian).max(1))?;
         Some(offset.wrapping_sub(end.checked_sub(begin)?))
     }
 
-    /// Where an instruction leads that ends with a distance from its end, 32 bits at that byte of a function.
+    /// Returns the target of an instruction that ends with a 32-bit displacement, relative to its
+    /// end, at byte `n` of a function.
     fn led_to(&self, name: &str, n: &str) -> Option<u64> {
         let at = self.symbols.0.get(name)?.0.checked_add(n.parse().ok()?)?;
         at.checked_add(4)?
             .checked_add_signed(self.number(at)?.into())
     }
 
-    /// A number of 4 bytes of the data at an address.
+    /// Returns the signed 4-byte number at an address.
     fn number(&self, at: u64) -> Option<i32> {
         let data = self.segment(at)?.data_range(at, 4).ok()??;
         Some(i32::from_le_bytes(data.try_into().ok()?))
     }
 
-    /// A word of the data at a symbol.
+    /// Returns the `n`th word of the data at a symbol.
     fn word(&self, name: &str, n: u64) -> Option<u64> {
         self.word_at(self.symbols.0.get(name)?.0.checked_add(n.checked_mul(8)?)?)
     }
 
-    /// A word of the data at an address.
+    /// Returns the word at an address.
     pub(super) fn word_at(&self, at: u64) -> Option<u64> {
         let data = self.segment(at)?.data_range(at, 8).ok()??;
         Some(u64::from_le_bytes(data.try_into().ok()?))
     }
 
-    /// The data from an address on, so much of it or as much as there is.
+    /// Returns the data from an address on, at most `most` bytes, fewer if the segment ends before.
     pub(super) fn bytes_from(&self, at: u64, most: u64) -> Option<&'a [u8]> {
         let segment = self.segment(at)?;
         let end = segment.address().checked_add(segment.file_range().1)?;

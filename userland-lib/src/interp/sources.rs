@@ -3,8 +3,10 @@
 
 //! Lines of source files.
 //!
-//! Some runtimes know the line of a place only by its distance from the beginning of the source. Then the file that was compiled is read, as the
-//! process sees it. It counts only if it is as long as what was compiled: a program may have translated it, or it may have been changed.
+//! Some runtimes know a position only by its distance from the start of the source. In this case
+//! the source file is read as the process sees it. It is used only if it has the length of the
+//! source that was compiled, because a program may have translated the file, or the file may have
+//! been changed.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -12,35 +14,36 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::rc::Rc;
 
-/// Files whose lines are remembered; with more of them all are forgotten.
+/// Maximum number of files whose lines are cached; when it is reached all are dropped.
 const FILES_MAX: usize = 256;
-/// Bytes of a file that is read.
+/// Maximum size of a file that is read, in bytes.
 const SIZE_MAX: u64 = 1 << 24;
-/// Lines of all files that are remembered.
+/// Maximum number of cached lines of all files.
 const LINES_MAX: usize = 1 << 22;
-/// What a path begins with that is a URL.
+/// Prefix of a script name that is a URL.
 const URL: &str = "file://";
 
-/// Where the lines of a file begin.
+/// The starts of a file's lines.
 #[derive(Debug, PartialEq, Eq)]
 struct Lines {
-    /// How long it is, in units of 16 bits as UTF-16 has them.
+    /// The file's length in UTF-16 code units.
     length: u32,
     /// Where each line but the first begins, in such units.
     starts: Vec<u32>,
 }
 
-/// A file of a process, by its path there.
+/// A process ID, and the path of a file in that process.
 type Name = (u32, String);
 
-/// The lines of the files that were asked for; nothing of one that could not be read.
+/// The lines of the files that were read; `None` for a file that could not be read.
 #[derive(Debug, Default)]
 pub struct Sources {
     known: RefCell<HashMap<Name, Option<Rc<Lines>>>>,
 }
 
 impl Sources {
-    /// The line of the unit `at` in a process' file that has `length` of them. `open` opens a file by its path there.
+    /// Returns the line of the UTF-16 code unit `at` in a process's file, if the file has `length`
+    /// code units. `open` opens a file by its path in the process.
     pub fn line(
         &self,
         (pid, name): (u32, &str),
@@ -68,8 +71,8 @@ impl Sources {
     }
 }
 
-/// The path that a script's name is, if it is one. In a URL other bytes than those of letters, digits and a few signs are two hexadecimal digits
-/// behind a `%`.
+/// Returns the path of a script's name, if the name is a path or a `file:` URL. In a URL, bytes
+/// other than letters, digits and a few signs are written as `%` and two hexadecimal digits.
 fn path(name: &str) -> Option<String> {
     let Some(rest) = name.strip_prefix(URL) else {
         return name.starts_with('/').then(|| name.to_owned());
@@ -78,7 +81,7 @@ fn path(name: &str) -> Option<String> {
     let mut left = rest.as_bytes();
     while let [first, tail @ ..] = left {
         let digits = tail.get(..2).filter(|_| *first == b'%');
-        // A number may have a sign, these have none.
+        // `from_str_radix` accepts a sign, which is invalid here.
         let digits = digits.filter(|digits| digits.iter().all(u8::is_ascii_hexdigit));
         let byte = digits
             .and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());
@@ -101,7 +104,7 @@ impl Lines {
     }
 
     fn of(text: &str) -> Self {
-        // A mark of the order of bytes is not part of the source.
+        // A byte order mark is not part of the source.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut length = 0;
         let mut starts = Vec::new();
@@ -161,7 +164,7 @@ mod tests {
         let lines = [0, 5, 6, 12, 13, 14, 17].map(|at| line(1, name, 18, at));
         assert_eq!(lines, [1, 1, 2, 2, 3, 4, 4].map(Some));
         assert_eq!(line(1, &format!("file://{name}"), 18, 6), Some(2));
-        // Another source, another process, no path.
+        // Another source, another process, and a name that is no path.
         assert_eq!(line(1, name, 17, 6), None);
         assert_eq!(*opened.borrow(), 1);
         assert_eq!(line(2, name, 18, 6), Some(2));

@@ -8,7 +8,7 @@ use dtrace_engine::{Config, Consumer, Enabling, Features, Privileges};
 use dtrace_uapi::interp::{NameHead, Word};
 use zerocopy::IntoBytes as _;
 
-/// The engine takes every walker.
+/// The engine accepts every walker.
 #[test]
 fn walkers_are_verified() {
     let program = Compiler::new(&Nowhere)
@@ -178,7 +178,7 @@ fn loops_and_what_walkers_have_are_for_them_alone() {
     assert_eq!(count.count(), 2);
 }
 
-/// What V8's library has beside its numbers.
+/// What V8's library has in addition to its exported numbers.
 const V8: &str = r#"
 int v8dbg_SmiShiftSize = 31;
 const int size = 16;
@@ -228,7 +228,7 @@ fn a_file_says_what_its_walker_wants() {
     let bytes = bytes.expect("it is V8");
     let evaluators = dtrace_unwind::Evaluators::new(&bytes).unwrap();
     assert_eq!(evaluators.walker(), v8.number());
-    // The text is where it is in the file.
+    // The library's text is at the same offset in the file as in memory.
     let covered = [blob - 1, blob, blob + 15, blob + 16].map(|at| evaluators.cover(at));
     assert_eq!(covered, [false, true, true, false]);
     assert!(evaluators.have_made());

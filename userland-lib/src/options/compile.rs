@@ -1,13 +1,15 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Options that only the library reads: those that steer the compiler, and those of other DTraces that have nothing to
-//! steer here.
+//! Options that only the library reads: options of the compiler, and options of other DTraces that
+//! have no effect here.
 //!
-//! One table says for each name how its value is written, where it goes, and whether a program may set it: not what the
-//! preprocessor is told, which has run by then. An option of another DTrace whose subject does not exist here (the log of a BPF
-//! verifier, a CTF archive) is [`Rule::Idle`]: its value is checked as there, so that scripts that set it go on to work and those
-//! that set it wrongly are told, and nothing is done with it. Which of them a program may set is as there, too.
+//! One table has for each name the syntax of its value, where the value is stored, and whether a
+//! program may set it. A program may not set options of the preprocessor, which has already run by
+//! then. An option of another DTrace whose subject does not exist here (such as the log of a BPF
+//! verifier, or a CTF archive) is [`Rule::Idle`]: its value is checked as there and then ignored,
+//! so that scripts that set it work, and scripts that set it to an invalid value get an error.
+//! Whether a program may set it is as there, too.
 
 use super::version::{self, Version};
 use super::{parse_flag, parse_number, parse_rate, parse_size, OptionError, Setter};
@@ -18,124 +20,125 @@ use dtrace_uapi::types::Attribute;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// When a process that was created for tracing is let go.
+/// How far a process that was created or seized for tracing runs before tracing begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EvalTime {
-    /// As soon as its program is loaded.
+    /// To the first instruction after its exec.
     Exec,
-    /// Before the program's initializers run.
+    /// To the program's entry point, before its initializers run.
     Preinit,
-    /// After them.
+    /// Until its initializers have run; the same point as `Main`.
     Postinit,
-    /// At its `main()`.
+    /// To its `main()`.
     #[default]
     Main,
 }
 
-/// What `-G` makes.
+/// What `-G` writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LinkType {
-    /// An object to link an application with.
+    /// An object to link with an application.
     #[default]
     Elf,
     /// DOF alone.
     Dof,
 }
 
-/// What the compiler is told.
+/// Options of the compiler, the preprocessor, and the processes that are created.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CompileOptions {
-    /// Put the tag of an error before its message.
+    /// Print the tag of an error before its message.
     pub errtags: bool,
-    /// Put the tag of a drop before its message.
+    /// Print the tag of a drop before its message.
     pub droptags: bool,
-    /// A program without clauses is fine.
+    /// Accept a program without clauses.
     pub empty: bool,
     /// Missing macro arguments are 0 or empty.
     pub defaultargs: bool,
-    /// All macro arguments need not be used.
+    /// Accept unused macro arguments.
     pub argref: bool,
-    /// A probe description may match nothing.
+    /// Accept a probe description that matches nothing.
     pub zdefs: bool,
-    /// A bare word names a provider, not a probe.
+    /// A bare word as a probe description names a provider, not a probe.
     pub pspec: bool,
     /// Run the C preprocessor first.
     pub cpp: bool,
-    /// The preprocessor.
+    /// Path of the preprocessor.
     pub cpppath: Option<PathBuf>,
-    /// Its further arguments, in order.
+    /// Further arguments of the preprocessor, in order.
     pub cppargs: Vec<String>,
     /// Print the compiled program.
     pub disasm: bool,
-    /// Print the program as it was understood.
+    /// Print the program as the compiler understood it.
     pub tree: bool,
-    /// Tell what is done.
+    /// Report each step.
     pub debug: bool,
     /// End with a core dump.
     pub core: bool,
-    /// Folders of D libraries, searched before the system's own.
+    /// Directories of D libraries, searched before the system's own.
     pub libdirs: Vec<PathBuf>,
-    /// The system's folder of D libraries.
+    /// Directory of D libraries in place of the installed and the built-in ones.
     pub syslibdir: Option<PathBuf>,
-    /// The file for the types of C that were used.
+    /// File to which the C types that programs use are written.
     pub ctypes: Option<PathBuf>,
-    /// The file for the types of D.
+    /// File to which the types that programs declare in D are written.
     pub dtypes: Option<PathBuf>,
-    /// Read no D libraries.
+    /// Load no D libraries.
     pub nolibs: bool,
-    /// Keep no tables for stacks on disk, and use none.
+    /// Neither use nor store unwind tables on disk.
     pub nounwindcache: bool,
-    /// The least stability that a program may rely on.
+    /// Least stability that a program may rely on.
     pub amin: Option<Attribute>,
-    /// The version of D that the program is written for.
+    /// Version of D for which the program is written.
     pub version: Option<Version>,
-    /// When a process that was created for tracing is let go.
+    /// How far a process that was created or seized for tracing runs before tracing begins.
     pub evaltime: EvalTime,
-    /// Longest time that a program which begins waits for us to make the probes that it has of its own.
+    /// Longest time that a starting program is held until its USDT probes are made.
     pub holdtime: Option<Duration>,
-    /// In how many places there may be probes that programs have of their own.
+    /// Most places of USDT probes at a time.
     pub nusdtprobes: Option<u64>,
-    /// The children of watched processes are traced as these are.
+    /// Trace the children of watched processes like the processes themselves.
     pub follow_forks: bool,
-    /// What `-G` makes.
+    /// What `-G` writes.
     pub linktype: LinkType,
-    /// What `-G` makes says nothing that nobody loads.
+    /// `-G` leaves out what no loader needs, such as the name of the tool.
     pub strip: bool,
-    /// The objects of `-G` may bring probes that are not defined.
+    /// Accept objects of `-G` with probes that are not defined.
     pub unodefs: bool,
-    /// Kernel symbols are left to be resolved later, which nobody does.
+    /// Leave kernel symbols to be resolved later. Nothing does that, so a kernel symbol is an error
+    /// unless `knodefs` is set.
     pub dynamic_link: bool,
-    /// Kernel symbols that are left to be resolved later are no error.
+    /// With `dynamic_link`, kernel symbols are no error; they are resolved at once.
     pub knodefs: bool,
-    /// Scratch space of a clause, bytes.
+    /// Scratch space of a clause, in bytes.
     pub scratchsize: Option<u64>,
     /// Most frames of any stack.
     pub maxframes: Option<u32>,
-    /// Frames of interpreted code are not looked for.
+    /// Do not look for frames of interpreted code.
     pub no_interp: bool,
-    /// How large the types are that programs name.
+    /// Sizes of the types that programs name.
     pub model: DataModel,
-    /// Variables of the environment of processes that are created, with no value for one that is removed.
+    /// Changes to the environment of created processes; a variable without a value is removed.
     pub environment: Vec<(String, Option<String>)>,
 }
 
-/// How an option's value is written, and where it goes.
+/// Syntax of an option's value, and where the value is stored.
 pub(super) enum Rule {
     /// A switch.
     Switch(fn(&mut CompileOptions) -> &mut bool),
-    /// A switch that says the opposite.
+    /// A switch that is stored inverted.
     Inverse(fn(&mut CompileOptions) -> &mut bool),
     /// A path.
     Path(fn(&mut CompileOptions) -> &mut Option<PathBuf>),
-    /// An argument of the preprocessor, with what stands before the value.
+    /// An argument of the preprocessor; this is the prefix of the value.
     Preprocessor(&'static str),
     /// A value with a syntax of its own.
     Own(fn(&mut CompileOptions, Option<&str>) -> Result<(), OptionError>),
-    /// Nothing to steer here: only the value is checked.
+    /// No effect: the value is only checked.
     Idle(fn(Option<&str>) -> bool),
 }
 
-/// A name, its rule, and why a program may not set it, if so.
+/// An option's name, its rule, and the error if a program sets it.
 type Row = (&'static str, Rule, Option<OptionError>);
 
 const ANYONE: Option<OptionError> = None;
@@ -263,7 +266,8 @@ fn set_cpphdrs(options: &mut CompileOptions, value: Option<&str>) -> Result<(), 
     Ok(())
 }
 
-/// A set of bits, of which the first asks for what we have: the program as it was compiled.
+/// Sets `disasm`. The value is a set of bits that elsewhere select listings. There is one listing
+/// here, the compiled program, which any bit selects.
 fn set_disasm(options: &mut CompileOptions, value: Option<&str>) -> Result<(), OptionError> {
     let bits = value.map_or(Some(1), parse_number);
     options.disasm = bits.ok_or(OptionError::Value)? != 0;
@@ -281,7 +285,8 @@ fn set_evaltime(options: &mut CompileOptions, value: Option<&str>) -> Result<(),
     Ok(())
 }
 
-/// Code is made for all registers that there are. Fewer were never enough for every program.
+/// Checks `iregs`. The compiler always uses all registers. A smaller number is refused, because no
+/// smaller number suffices for every program.
 fn check_iregs(_: &mut CompileOptions, value: Option<&str>) -> Result<(), OptionError> {
     match value.and_then(parse_number) {
         Some(registers) if registers == u64::from(DIF_NREGS) => Ok(()),
@@ -312,7 +317,7 @@ fn set_nusdtprobes(options: &mut CompileOptions, value: Option<&str>) -> Result<
     Ok(())
 }
 
-/// A time, as a rate is written, or 0.
+/// Sets `holdtime`, a time in the syntax of a rate, or 0.
 fn set_holdtime(options: &mut CompileOptions, value: Option<&str>) -> Result<(), OptionError> {
     let value = text(value)?;
     let time = match value {
@@ -326,7 +331,7 @@ fn set_holdtime(options: &mut CompileOptions, value: Option<&str>) -> Result<(),
     Ok(())
 }
 
-/// Only a translator that is bound now is one.
+/// Checks `late`. Translators can only be bound when the program is compiled.
 fn check_late(_: &mut CompileOptions, value: Option<&str>) -> Result<(), OptionError> {
     match value {
         Some("static") => Ok(()),
@@ -335,7 +340,8 @@ fn check_late(_: &mut CompileOptions, value: Option<&str>) -> Result<(), OptionE
     }
 }
 
-/// What `-G` puts into a program is read from its file when somebody traces it, always.
+/// Checks `lazyload`. What `-G` puts into a program is always read from its file when the program
+/// is traced.
 fn check_lazyload(_: &mut CompileOptions, value: Option<&str>) -> Result<(), OptionError> {
     match parse_flag(value) {
         Some(true) => Ok(()),
@@ -355,7 +361,7 @@ fn set_linktype(options: &mut CompileOptions, value: Option<&str>) -> Result<(),
 
 fn set_linkmode(options: &mut CompileOptions, value: Option<&str>) -> Result<(), OptionError> {
     options.dynamic_link = match value {
-        // No symbol of a process is ever resolved, so the two are the same.
+        // Symbols of processes are never resolved at compile time, so these two modes are equal.
         Some("kernel" | "static") => false,
         Some("dynamic") => true,
         _ => return Err(OptionError::Value),
@@ -406,7 +412,8 @@ fn set_stdc(options: &mut CompileOptions, value: Option<&str>) -> Result<(), Opt
     Ok(())
 }
 
-/// A set of bits, one for each pass of another compiler. Ours has one tree.
+/// Sets `tree`. The value is a set of bits that elsewhere select passes of the compiler. Here there
+/// is one tree, which any bit selects.
 fn set_tree(options: &mut CompileOptions, value: Option<&str>) -> Result<(), OptionError> {
     if !is_positive(value) {
         return Err(OptionError::Value);
@@ -420,7 +427,7 @@ fn set_version(options: &mut CompileOptions, value: Option<&str>) -> Result<(), 
     if !version::is_known(version) {
         return Err(OptionError::VersionUnknown);
     }
-    // What an earlier version has taken away does not come back.
+    // A later setting may only lower the version.
     if options.version.is_some_and(|earlier| version > earlier) {
         return Err(OptionError::VersionReduced);
     }
@@ -437,7 +444,8 @@ impl CompileOptions {
         setter: Setter,
     ) -> Result<(), OptionError> {
         if setter == Setter::Running {
-            // Nothing of the compiler's may change now, but a wrong name or value is the better complaint.
+            // No option of the compiler may change while tracing, but an error in the name or value
+            // is more useful, so check these first.
             return self
                 .clone()
                 .set(name, value, Setter::User)

@@ -1,57 +1,60 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Options of the consumer alone, which neither the compiler nor the kernel knows. They may change at any time.
+//! Options of the consumer, which neither the compiler nor the kernel reads. They may change at any
+//! time.
 
 use super::{parse_flag, parse_size, OptionError};
 use std::collections::BTreeMap;
 
-/// How records become text.
+/// How records are printed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConsumerOptions {
-    /// Below each value of an aggregation stand those of the CPUs.
+    /// Print the values of the single CPUs below each value of an aggregation.
     pub aggpercpu: bool,
-    /// Addresses stay numbers: no symbol is looked up.
+    /// Print addresses as numbers, without looking up symbols.
     pub noresolve: bool,
-    /// Lines begin with the probe's name: the numbers of CPU and probe, which differ from run to run, are left out. No option
-    /// says so; it is for programs that compare what is printed.
+    /// Begin lines with the probe's name and leave out the numbers of CPU and probe, which differ
+    /// from run to run. No option sets this; it is for programs that compare output.
     pub unnumbered: bool,
-    /// How many bytes of an object `print()` shows.
+    /// Most bytes of an object that `print()` shows.
     pub printsize: usize,
-    /// Nothing is said of buffers that had to be made smaller.
+    /// Do not report buffers that had to be made smaller.
     pub quietresize: bool,
-    /// Names of C++ and Rust are shown as the linker has them.
+    /// Print names of C++ and Rust as the linker has them.
     pub mangled: bool,
-    /// Functions that are inlined at a frame of a process are shown above it.
+    /// Print the functions that are inlined at a frame of a process above that frame.
     pub inlines: bool,
-    /// How addresses in stacks of processes are shown.
+    /// How addresses in stacks of processes are printed.
     pub frames: Frames,
-    /// What bars are drawn with. Unless set, packed distributions have what the locale has, bars `@`.
+    /// Characters for bars. Unless set, packed distributions use what the locale permits, and other
+    /// bars use `@`.
     pub encoding: Option<Encoding>,
 }
 
-/// What bars are drawn with.
+/// Characters for bars.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
-    /// Characters that every terminal has.
+    /// ASCII characters.
     Ascii,
-    /// Blocks, down to an eighth of a character.
+    /// Block characters, with a resolution of an eighth of a character.
     Utf8,
 }
 
-/// How addresses in stacks of processes are shown.
+/// How addresses in stacks of processes are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Frames {
-    /// By the function and the distance from its beginning.
+    /// As function and offset.
     #[default]
     Names,
-    /// By the build of the program and where it is in its file, which names can be made of anywhere.
+    /// As the build-id and the offset in the file, from which any machine with that file can
+    /// determine names.
     BuildId,
 }
 
-/// A value that is a word.
+/// An option whose value is one of several words.
 trait Word: Copy + PartialEq + 'static {
-    /// By the names that `-x` has for them, and by number.
+    /// The words and their values. The index of a word is its number in saved options.
     const ALL: &'static [(&'static str, Self)];
 
     fn named(name: &str) -> Option<Self> {
@@ -79,7 +82,7 @@ impl Word for Frames {
         &[("names", Self::Names), ("buildid", Self::BuildId)];
 }
 
-/// A switch of these options.
+/// Accesses the field of a switch.
 type Switch = fn(&mut ConsumerOptions) -> &mut bool;
 
 /// The switches, by name.
@@ -112,7 +115,7 @@ impl Default for ConsumerOptions {
 }
 
 impl ConsumerOptions {
-    /// Sets the option `name`, if it is one of these.
+    /// Sets the option `name`. Returns `None` if it is not an option of the consumer.
     pub(super) fn set(
         &mut self,
         name: &str,
@@ -135,7 +138,7 @@ impl ConsumerOptions {
         Some(on.map(|on| *switch(self) = on))
     }
 
-    /// The options that are not as usual, by name, for [`adopt`](Self::adopt).
+    /// Returns the options that differ from their defaults, by name, for [`adopt`](Self::adopt).
     pub(super) fn saved(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let mut all = self.clone();
         let on = SWITCHES.iter().filter(|(_, switch)| *switch(&mut all));
@@ -154,7 +157,8 @@ impl ConsumerOptions {
         saved.into_iter()
     }
 
-    /// Takes over the options that a tracing was begun with, but for those that are not as usual here.
+    /// Takes over the options with which tracing was begun, except those that differ from their
+    /// defaults here.
     pub(super) fn adopt(&mut self, saved: &BTreeMap<String, u64>) {
         for (name, switch) in SWITCHES {
             *switch(self) |= saved.contains_key(*name);
@@ -175,7 +179,7 @@ impl ConsumerOptions {
     }
 }
 
-/// A size as a number of bytes of memory.
+/// Converts a size to a number of bytes of memory.
 fn bytes(size: u64) -> usize {
     usize::try_from(size).unwrap_or(usize::MAX)
 }

@@ -1,14 +1,17 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Options: what `-x`, `#pragma D option` and `setopt()` may set, and how their values are written.
+//! Options: what `-x`, `#pragma D option` and `setopt()` may set, and the syntax of the values.
 //!
-//! There are three kinds. *Compile-time* options steer the compiler and are unknown to the kernel; *run-time*
-//! options travel to the kernel in the DOF image and are fixed once tracing begins; *dynamic* options belong to
-//! the consumer alone and may change while it runs (`setopt("quiet")`). A value's syntax depends on the option,
-//! not on where it is set, so one table names every option with its kind and its syntax.
+//! There are three kinds. *Compile-time* options are for the compiler and are unknown to the
+//! kernel. *Run-time* options are passed to the kernel in the DOF image and are fixed once tracing
+//! begins. *Dynamic* options may change while tracing is active (`setopt("quiet")`); most of them
+//! concern the consumer alone. A value's syntax depends on the option and not on where it is set,
+//! so it is defined once per option: by `rules` for the options that are shared with the kernel, in
+//! `compile` for those of the library, and in `consumer` for those of the consumer.
 //!
-//! Invariant: [`Options::get`] returns only values that passed the option's syntax.
+//! Invariant: [`Options::set`] stores only values with the option's syntax. [`Options::adopt`] and
+//! [`Options::take_sizes`] store values of a saved tracing and of the kernel unchecked.
 
 mod compile;
 mod consumer;
@@ -26,14 +29,14 @@ use dtrace_uapi::option;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Who sets an option.
+/// Where an option is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Setter {
     /// The command line, or a program that uses the library.
     User,
     /// `#pragma D option` of a script.
     Pragma,
-    /// `setopt()`, or anyone else while tracing is active.
+    /// `setopt()`, or any other setting while tracing is active.
     Running,
 }
 
@@ -44,25 +47,25 @@ pub enum OptionError {
     Name,
     /// The value does not follow the option's syntax.
     Value,
-    /// A program may not set it.
+    /// A program may not set this option.
     Context,
-    /// Nor this, which is the preprocessor's.
+    /// A program may not set this option, because it is one of the preprocessor.
     Preprocessor,
-    /// It is fixed while tracing is active.
+    /// The option is fixed while tracing is active.
     Active,
-    /// There are no zones.
+    /// Linux has no zones.
     Zone,
-    /// Code cannot be made with so few registers.
+    /// Code cannot be generated with so few registers.
     Registers,
     /// Translators are bound when a program is compiled.
     Late,
     /// Programs do not register what `-G` puts into them.
     Eager,
-    /// The value is no version.
+    /// The value is not a version.
     VersionFormat,
-    /// There has been no such version.
+    /// This version does not exist.
     VersionUnknown,
-    /// An older version was asked for before.
+    /// An older version was requested before.
     VersionReduced,
 }
 
@@ -85,7 +88,7 @@ impl fmt::Display for OptionError {
 }
 
 impl OptionError {
-    /// What the words leave open.
+    /// Returns a reason if the message does not give it.
     pub fn reason(self) -> Option<&'static str> {
         match self {
             Self::VersionUnknown => Some("there has been no such version of D"),
@@ -98,7 +101,7 @@ impl OptionError {
 
 impl std::error::Error for OptionError {}
 
-/// How the value of a run-time or dynamic option is written.
+/// Syntax of the value of a run-time or dynamic option.
 #[derive(Clone, Copy)]
 enum Syntax {
     /// A switch: nothing, or a word such as `on` or `off`.
@@ -130,7 +133,7 @@ const STACK_MODES: &[(&str, u64)] = &[
     ("told", option::USTACKMODE_TOLD),
 ];
 
-/// The syntax of an option, and whether it may change while tracing is active.
+/// Returns the syntax of an option and whether it may change while tracing is active.
 fn rules(opt: Opt) -> (Syntax, bool) {
     match opt {
         Opt::Bufsize | Opt::Aggsize | Opt::Specsize | Opt::Dynvarsize => (Syntax::Size, false),
@@ -155,9 +158,9 @@ fn rules(opt: Opt) -> (Syntax, bool) {
 #[derive(Clone, Debug)]
 pub struct Options {
     values: [u64; option::COUNT],
-    /// What the compiler is told.
+    /// Options of the compiler.
     pub compile: CompileOptions,
-    /// How records become text.
+    /// How records are printed.
     pub consumer: ConsumerOptions,
 }
 
@@ -185,16 +188,16 @@ impl Default for Options {
     }
 }
 
-/// The least `strsize`.
+/// Least `strsize`: one character and the terminating NUL.
 const STRSIZE_LEAST: u64 = 2;
 
-/// `stackindent` unless set.
+/// Default of `stackindent`.
 const STACKINDENT_DEFAULT: u64 = 14;
 
-/// The one option of the compiler's that is about how losses are shown.
+/// The only option of the compiler that concerns how drops are printed.
 const DROPTAGS: &str = "droptags";
 
-/// Options that the kernel has a part in; the others are the consumer's own business.
+/// Options that are passed to the kernel; the others concern the consumer alone.
 const KERNEL: &[Opt] = &[
     Opt::Bufsize,
     Opt::Bufpolicy,
@@ -221,7 +224,8 @@ const KERNEL: &[Opt] = &[
     Opt::Noloops,
 ];
 
-/// Sizes that the kernel may lower where memory is short: with their names in messages, and what they are unless set.
+/// Sizes that the kernel may lower if memory is short, with their names in messages and their
+/// defaults.
 const SIZES: &[(Opt, &str, u64)] = &[
     (Opt::Bufsize, "buffer", limits::BUFSIZE_DEFAULT),
     (Opt::Aggsize, "aggregation", limits::BUFSIZE_DEFAULT),
@@ -234,7 +238,7 @@ const SIZES: &[(Opt, &str, u64)] = &[
 ];
 
 impl Options {
-    /// Sets the option `name` to `value`; no value means that the option is switched on.
+    /// Sets the option `name` to `value`. Without a value a switch is turned on.
     pub fn set(
         &mut self,
         name: &str,
@@ -243,7 +247,7 @@ impl Options {
     ) -> Result<(), OptionError> {
         if let Some(opt) = Opt::named(name) {
             if opt == Opt::Scratchsize {
-                // The compiler refuses what is seen to be too large.
+                // The compiler also needs it, to refuse a clause that is known to exceed it.
                 self.compile.set(name, value, setter)?;
             }
             return self.set_opt(opt, value, setter);
@@ -261,7 +265,7 @@ impl Options {
         setter: Setter,
     ) -> Result<(), OptionError> {
         if opt == Opt::Zone {
-            // What is asked for could not be kept: everything would be traced.
+            // A restriction to one zone could not be kept: everything would be traced.
             return Err(OptionError::Zone);
         }
         let (syntax, dynamic) = rules(opt);
@@ -275,7 +279,7 @@ impl Options {
                 .find(|(word, _)| Some(*word) == value)
                 .map(|(_, number)| *number),
         };
-        // A string without room for a character beside its end is none.
+        // A string needs room for at least one character and the terminating NUL.
         let value = value.filter(|value| opt != Opt::Strsize || *value >= STRSIZE_LEAST);
         let value = value.ok_or(OptionError::Value)?;
         if setter == Setter::Running && !dynamic {
@@ -285,7 +289,7 @@ impl Options {
         Ok(())
     }
 
-    /// The value of `opt`, if it is set.
+    /// Returns the value of `opt`, if it is set.
     pub fn get(&self, opt: Opt) -> Option<u64> {
         Some(self.values[opt.place()]).filter(|value| *value != option::UNSET)
     }
@@ -295,7 +299,8 @@ impl Options {
         self.get(opt).is_some()
     }
 
-    /// Every option that is set and concerns what is recorded, or how it is shown, by its name, for [`adopt`](Self::adopt).
+    /// Returns all options that are set and that concern what is recorded or how it is printed, by
+    /// name, for [`adopt`](Self::adopt).
     pub fn saved(&self) -> BTreeMap<String, u64> {
         let set = option::NAMES
             .iter()
@@ -305,7 +310,8 @@ impl Options {
         all.map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
-    /// Takes over the options that a tracing was begun with, but for those that may change at any time and have been set here.
+    /// Takes over the options with which tracing was begun, except those that may change at any
+    /// time and were set here.
     pub fn adopt(&mut self, saved: &BTreeMap<String, u64>) {
         let usual = Self::default();
         for (opt, name) in option::NAMES {
@@ -319,8 +325,8 @@ impl Options {
         self.compile.droptags |= saved.contains_key(DROPTAGS);
     }
 
-    /// Takes over the sizes that the kernel got memory for, among its options; what to say of those that are lower than was asked
-    /// for, in DTrace's words.
+    /// Takes over the sizes for which the kernel got memory; `kernel` has its options. Returns
+    /// messages, in DTrace's words, about those that are lower than requested.
     pub fn take_sizes(&mut self, kernel: &[(Opt, u64)]) -> Vec<String> {
         let mut lowered = Vec::new();
         for (opt, name, usual) in SIZES {
@@ -336,7 +342,7 @@ impl Options {
         lowered
     }
 
-    /// What the kernel is told: every option set that it has a part in.
+    /// Returns the options for the kernel: those that are set and that it reads.
     pub fn for_kernel(&self) -> Vec<(Opt, u64)> {
         KERNEL
             .iter()
@@ -345,7 +351,7 @@ impl Options {
     }
 }
 
-/// Every option but those that concern compiling: of the contract, and of the consumer alone.
+/// Returns the names of all options except those of the compiler.
 #[cfg(test)]
 fn tracing_options() -> impl Iterator<Item = &'static str> {
     let contract = option::NAMES.iter().filter(|(opt, _)| *opt != Opt::Zone);
@@ -478,7 +484,7 @@ mod tests {
         later.adopt(&saved);
         assert_eq!(later.consumer, begun.consumer);
         assert!(later.compile.droptags);
-        // What was set here is not undone, and an older file says nothing of these.
+        // Options that were set here are kept, and a file of an older version has none of these.
         let mut own = set("printsize", Some("7")).unwrap();
         own.set("encoding", Some("ascii"), Setter::User).unwrap();
         own.adopt(&saved);

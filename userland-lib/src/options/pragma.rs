@@ -1,11 +1,12 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Options that programs set themselves, by `#pragma D option`.
+//! Options that programs set themselves with `#pragma D option`.
 //!
-//! Many of them say how the program is to be read, which libraries come before it, or how the process is created whose number
-//! it names. So these lines are read before anything else is done with a program, wherever they stand in it, and by nobody
-//! else. What they set comes after what the command line has set, and takes its place.
+//! Many of these options determine how the program is read, which libraries are loaded before it,
+//! or how the process is created whose id the program uses. So these lines are read before the
+//! program is processed in any other way, wherever they are in it, and they are read only here.
+//! Their settings come after those of the command line and override them.
 
 use super::{OptionError, Options, Setter};
 use crate::diag::{Diagnostic, Result};
@@ -13,8 +14,8 @@ use crate::source::Source;
 use crate::syntax::{self, ast::Pragma, macros::Macros};
 
 impl Options {
-    /// Sets what the lines of a program set; nothing if one of them is refused. Lines that are malformed are the parser's to
-    /// refuse.
+    /// Applies the option lines of a program. If one of them is refused, none has an effect.
+    /// Malformed lines are left for the parser to refuse.
     pub fn read(&mut self, source: &Source, macros: &Macros) -> Result<()> {
         let mut options = self.clone();
         for line in lines(&source.text, macros, self.compile.defaultargs)? {
@@ -31,7 +32,8 @@ impl Options {
     }
 }
 
-/// The lines that set options. The one that permits missing arguments may come after the first of them.
+/// Returns the lines that set options. All lines are read leniently first, because the line that
+/// permits missing arguments may follow a line that lacks one.
 fn lines(text: &str, macros: &Macros, default_args: bool) -> Result<Vec<Pragma>> {
     let read = |default_args| {
         let macros = Macros {
@@ -49,7 +51,7 @@ fn lines(text: &str, macros: &Macros, default_args: bool) -> Result<Vec<Pragma>>
     }
 }
 
-/// An option's name and value.
+/// Splits a line into the option's name and value.
 fn parts(line: &Pragma) -> (&str, Option<&str>) {
     let option = line.words.first().map_or("", String::as_str);
     match option.split_once('=') {
@@ -87,7 +89,8 @@ mod tests {
         Ok(options)
     }
 
-    /// What acts before a program is read: the preprocessor, and what other DTraces do by then.
+    /// Options that act before a program is read: those of the preprocessor, and those that other
+    /// DTraces use by then.
     const BEFORE: [&str; 15] = [
         "cpp",
         "cppargs",
@@ -106,7 +109,7 @@ mod tests {
         "undef",
     ];
 
-    /// Values of which each option takes one.
+    /// Values such that nearly every option accepts one of them.
     const VALUES: [&str; 17] = [
         "",
         "=3",
@@ -139,7 +142,7 @@ mod tests {
             let mut taken = VALUES
                 .iter()
                 .filter_map(|value| Some((value, by_user(value).ok()?)));
-            // DOF and static are the values of two that are not there.
+            // `linktype` and `late` need values that are not in the list or would be refused.
             let (value, expected) = match (name, taken.next()) {
                 ("linktype", _) => (&"=dof", by_user("=dof").unwrap()),
                 ("late", _) => (&"=static", by_user("=static").unwrap()),
@@ -225,7 +228,7 @@ mod tests {
         assert_eq!(read(line).unwrap_err().tag, "D_MACRO_UNDEF");
         let options = read(&format!("{line}#pragma D option defaultargs\n")).unwrap();
         assert_eq!(options.get(Opt::Nspec), Some(0));
-        // What the rest of the program names is nobody's business here.
+        // Macro arguments in the rest of the program are not checked here.
         assert!(read("BEGIN { trace($7); trace($nosuch); }\n").is_ok());
     }
 
@@ -258,7 +261,7 @@ mod tests {
         }
     }
 
-    /// Every syntax of a value is among those that are tried.
+    /// The words of every option with a list of words are among the values that are tried.
     #[test]
     fn values_of_each_syntax_are_tried() {
         for (opt, name) in option::NAMES {

@@ -3,9 +3,10 @@
 
 //! The syntax of option values: switches, numbers, sizes and rates.
 //!
-//! Every parser takes the whole text or nothing; a value that overflows 64 bits is refused, not wrapped.
+//! Every parser accepts the whole text or nothing. A value that exceeds 64 bits is refused, not
+//! wrapped.
 
-/// Words that switch an option on, and off.
+/// Words that switch an option on and off.
 const WORDS: &[(&str, &str)] = &[
     ("yes", "no"),
     ("enable", "disable"),
@@ -16,7 +17,7 @@ const WORDS: &[(&str, &str)] = &[
     ("1", "0"),
 ];
 
-/// Nanoseconds of each unit of time.
+/// Units of time in nanoseconds.
 const UNITS: &[(&str, u64)] = &[
     ("ns", 1),
     ("nsec", 1),
@@ -36,7 +37,7 @@ const UNITS: &[(&str, u64)] = &[
 
 const SECOND: u64 = 1_000_000_000;
 
-/// A switch. No value at all switches it on.
+/// Parses a switch. Without a value it is on.
 pub fn parse_flag(text: Option<&str>) -> Option<bool> {
     let Some(text) = text else { return Some(true) };
     let is = |word: &str| word.eq_ignore_ascii_case(text);
@@ -49,21 +50,21 @@ pub fn parse_flag(text: Option<&str>) -> Option<bool> {
     })
 }
 
-/// A number in C's notation: decimal, `0x…` or `0…`.
+/// Parses a number in C's notation: decimal, `0x…` or `0…`.
 pub fn parse_number(text: &str) -> Option<u64> {
     let (digits, radix) = match text.as_bytes() {
         [b'0', b'x' | b'X', ..] => (&text[2..], 16),
         [b'0', _, ..] => (&text[1..], 8),
         _ => (text, 10),
     };
-    // The standard parser would accept a sign.
+    // `from_str_radix` would accept a sign.
     if !digits.starts_with(|c: char| c.is_digit(radix)) {
         return None;
     }
     u64::from_str_radix(digits, radix).ok()
 }
 
-/// A number of bytes with an optional suffix k, m, g or t.
+/// Parses a number of bytes with an optional suffix k, m, g or t.
 pub fn parse_size(text: &str) -> Option<u64> {
     let shift = match text.as_bytes().last()?.to_ascii_lowercase() {
         b'k' => 10,
@@ -75,7 +76,8 @@ pub fn parse_size(text: &str) -> Option<u64> {
     parse_number(&text[..text.len() - 1])?.checked_mul(1 << shift)
 }
 
-/// A number of bytes as [`parse_size`] reads it: with the greatest suffix that says it exactly.
+/// Formats a number of bytes so that [`parse_size`] can read it, with the greatest suffix that
+/// represents it exactly.
 pub fn size_text(bytes: u64) -> String {
     let units = [('t', 40), ('g', 30), ('m', 20), ('k', 10)];
     let exact = units
@@ -87,7 +89,8 @@ pub fn size_text(bytes: u64) -> String {
     }
 }
 
-/// The time between two events, ns: a number with a unit of time or `hz`; without a unit nanoseconds.
+/// Parses the time between two events and returns it in nanoseconds: a number with a unit of time
+/// or `hz`, or nanoseconds without a unit.
 pub fn parse_rate(text: &str) -> Option<u64> {
     let end = text
         .find(|c: char| !c.is_ascii_digit())

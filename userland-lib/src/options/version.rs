@@ -3,7 +3,8 @@
 
 //! Versions of the D language: `major.minor[.micro]`.
 //!
-//! A program may name the version that it is written for; only versions that there have been count.
+//! A program may state the version for which it is written. Only versions that were released are
+//! accepted.
 
 use super::OptionError;
 use std::fmt;
@@ -17,10 +18,10 @@ pub struct Version {
     micro: u16,
 }
 
-/// The version that is spoken here.
+/// The version that this library implements.
 pub const CURRENT: Version = Version::new(2, 0, 0);
 
-/// The versions that there have been, the oldest first.
+/// All versions that were released, oldest first.
 const KNOWN: &[Version] = &[
     Version::new(1, 0, 0),
     Version::new(1, 1, 0),
@@ -50,7 +51,7 @@ const KNOWN: &[Version] = &[
     CURRENT,
 ];
 
-/// Whether there has been such a version.
+/// Whether this version was released.
 pub fn is_known(version: Version) -> bool {
     KNOWN.contains(&version)
 }
@@ -68,7 +69,8 @@ impl Version {
 impl FromStr for Version {
     type Err = OptionError;
 
-    /// Major up to 255, minor and micro up to 4095: what a number of 32 bits holds.
+    /// Parses a version. Major is at most 255, minor and micro at most 4095, so that a version fits
+    /// in 32 bits.
     fn from_str(text: &str) -> Result<Self, OptionError> {
         let number = |part: &str| {
             let is_number = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
@@ -89,7 +91,7 @@ impl FromStr for Version {
 }
 
 impl fmt::Display for Version {
-    /// As programs name it; `{:#}` has all three numbers.
+    /// Formats the version as programs state it; `{:#}` always includes micro.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.major, self.minor)?;
         match self.micro {

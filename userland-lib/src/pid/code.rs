@@ -1,12 +1,13 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The functions and the instructions of an ELF file.
+//! Functions and instructions of an ELF file.
 //!
-//! Names come from the file's symbol table, or, if it was stripped, from the table of what it exports and from a packed one; what none
-//! of them names is called by its address. Several names may stand for one function.
+//! Names come from the file's symbol table. If the file was stripped, they come from the table of
+//! its exported symbols and from a packed table, and a function that neither names is named by its
+//! address. A function may have several names.
 //!
-//! Invariant: functions are in the order of their addresses, and each begins in executable text.
+//! Invariant: functions are sorted by address, and each begins in executable text.
 
 use crate::arch::Instructions;
 use crate::elf::{self, Function};
@@ -14,15 +15,16 @@ use dtrace_uapi::limits::FUNCNAMELEN;
 use object::{Object as _, ObjectSegment as _};
 use std::io;
 
-/// Segments of executable text that are read. Linkers make one or two; who makes more could have the file copied for each.
+/// Most executable segments that are read. Linkers make one or two; many could force a copy of the
+/// file for each.
 const TEXTS_MAX: usize = 16;
 
 /// A range of executable text.
 #[derive(Clone, Debug)]
 pub struct Text {
-    /// Where it begins, as the file numbers its memory.
+    /// Address of its beginning in the file's numbering.
     pub address: u64,
-    /// Where it begins in the file.
+    /// Offset of its beginning in the file.
     pub offset: u64,
     /// The code.
     pub bytes: Vec<u8>,
@@ -32,14 +34,15 @@ pub struct Text {
 #[derive(Clone, Debug)]
 pub struct Code {
     functions: Vec<Function>,
-    /// Of each function how far it and those before it reach.
+    /// For each function, the greatest end of it and of those before it.
     reach: Vec<u64>,
     texts: Vec<Text>,
     pub(super) instructions: Instructions,
 }
 
 impl Code {
-    /// Puts functions into their text; those that lie elsewhere, or are empty, are left out.
+    /// Combines functions with text. Functions outside of the text and empty functions are left
+    /// out.
     pub fn new(mut functions: Vec<Function>, texts: Vec<Text>, instructions: Instructions) -> Self {
         let has_code = |function: &Function| {
             let mut texts = texts.iter();
@@ -60,7 +63,7 @@ impl Code {
         }
     }
 
-    /// Reads an ELF file.
+    /// Parses an ELF file.
     pub fn parse(bytes: &[u8]) -> io::Result<Self> {
         let invalid = |error: object::Error| io::Error::other(error.to_string());
         let file = object::File::parse(bytes).map_err(invalid)?;
@@ -68,7 +71,8 @@ impl Code {
         let instructions =
             instructions.ok_or_else(|| io::Error::other("code of an unknown machine"))?;
         let mut texts = Vec::new();
-        // Segments that have the same bytes would have these copied again and again.
+        // Several segments may refer to the same bytes. Limit the total, so that these are not
+        // copied again and again.
         let mut left = bytes.len();
         let segments = file
             .segments()
@@ -83,7 +87,7 @@ impl Code {
                 bytes: text.to_vec(),
             });
         }
-        // A probe cannot be called by a longer name.
+        // A probe's function name cannot be longer.
         let mut functions = elf::functions(file.symbols(), FUNCNAMELEN);
         elf::measure(&mut functions, &file);
         if functions.is_empty() {
@@ -94,12 +98,13 @@ impl Code {
         Ok(Self::new(functions, texts, instructions))
     }
 
-    /// The functions in the order of their addresses, each with all its names, the preferred one first.
+    /// Returns the functions in the order of their addresses, each with all its names, the
+    /// preferred one first.
     pub fn functions(&self) -> impl Iterator<Item = &[Function]> {
         self.functions.chunk_by(|a, b| a.address == b.address)
     }
 
-    /// The function of this name, by the name that is preferred.
+    /// Returns the function of this name, under its preferred name.
     pub fn function(&self, name: &str) -> Option<&Function> {
         let named = self.functions.iter().find(|f| f.name == name)?;
         let first = self
@@ -108,33 +113,34 @@ impl Code {
         self.functions.get(first)
     }
 
-    /// The function that the byte at `address` is of, the first of several.
+    /// Returns the function that contains the byte at `address`; of several, the first.
     pub fn function_at(&self, address: u64) -> Option<&Function> {
-        // The first that makes them reach farther than that reaches so far itself.
+        // Where the greatest end first exceeds the address, it is that function's own end.
         let at = self.reach.partition_point(|reach| *reach <= address);
         let function = self.functions.get(at);
         function.filter(|function| function.address <= address)
     }
 
-    /// Where in the file the byte of text at `address` is.
+    /// Returns the offset in the file of the byte of text at `address`.
     pub fn file_offset(&self, address: u64) -> Option<u64> {
         let mut texts = self.texts.iter();
         texts.find_map(|text| Some(text.offset + text.at(address)? as u64))
     }
 
-    /// Whether it is of a program of 64 bits.
+    /// Whether it is code of a 64-bit program.
     pub(crate) fn is_wide(&self) -> bool {
         self.instructions.is_wide()
     }
 
-    /// The text at `address`, `most` bytes or up to its end.
+    /// Returns the text from `address` on, at most `most` bytes.
     pub(super) fn bytes(&self, address: u64, most: usize) -> Option<&[u8]> {
         let mut texts = self.texts.iter();
         let bytes = texts.find_map(|text| text.bytes.get(text.at(address)?..))?;
         Some(&bytes[..bytes.len().min(most)])
     }
 
-    /// Where the instructions of a function begin, from its own beginning on. They end before what is none.
+    /// Returns the offsets in a function at which its instructions begin. The list ends at the
+    /// first byte that does not begin a valid instruction.
     pub fn instructions(&self, function: &Function) -> impl Iterator<Item = u64> + use<'_> {
         let size = usize::try_from(function.size).unwrap_or(usize::MAX);
         let bytes = self.bytes(function.address, size).unwrap_or_default();
@@ -144,7 +150,7 @@ impl Code {
 }
 
 impl Text {
-    /// Which of its bytes is at `address`.
+    /// Returns the index of the byte at `address`.
     fn at(&self, address: u64) -> Option<usize> {
         let offset = usize::try_from(address.checked_sub(self.address)?).ok()?;
         (offset < self.bytes.len()).then_some(offset)

@@ -1,50 +1,50 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Why a description names no probes in a process, in DTrace's words.
+//! Why a description of probes in a process cannot be resolved, in DTrace's words.
 
 use super::{Kind, Place};
 use crate::handle::plain;
 use crate::names::printable;
 use std::io;
 
-/// What is wrong with a description of probes in a process.
+/// Error in a description of probes in a process.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The provider is called after a number that no process can have.
+    /// The number in the provider's name cannot be a process id.
     #[error("'{0}' does not contain a valid pid")]
     Pid(String),
-    /// The process is not there, or not to be looked at.
+    /// The process does not exist or cannot be inspected.
     #[error("failed to grab process {pid}")]
     Grab {
-        /// Its number.
+        /// Process id.
         pid: u32,
-        /// Why.
+        /// The reason.
         error: io::Error,
     },
-    /// The kernel says that we may not trace the process.
+    /// The kernel does not permit us to trace the process.
     #[error("failed to grab process {pid}: {why}")]
     Denied {
-        /// Its number.
+        /// Process id.
         pid: u32,
         /// The kernel's reason.
         why: String,
     },
-    /// Addresses of something else than the program.
+    /// Addresses are possible in the program only.
     #[error("only the a.out module is valid with the '-' function")]
     AddressModule,
-    /// Many addresses at once.
+    /// A pattern in place of a single address.
     #[error("only individual addresses may be specified with the '-' function")]
     AddressName,
-    /// Neither `entry` nor `return` nor a number.
+    /// The name is neither `entry` nor `return` nor a number.
     #[error("'{0}' is an invalid probe name")]
     Name(String),
-    /// The object's file cannot be understood.
+    /// The object cannot be read.
     #[error("failed to read module '{module}'")]
     Object {
-        /// The object.
+        /// Module name of the object.
         module: String,
-        /// Why.
+        /// The reason.
         error: io::Error,
     },
     /// The object has no such function.
@@ -52,55 +52,55 @@ pub enum Error {
     Func {
         /// The function.
         func: String,
-        /// The object as the description calls it.
+        /// The module as the description names it.
         module: String,
-        /// One of a similar name.
+        /// A function with a similar name.
         near: Option<String>,
     },
-    /// The object has no instruction of such a line.
+    /// The object has no instruction of this source line.
     #[error("failed to find the line in module '{module}': {why}")]
     Line {
-        /// The object.
+        /// Module name of the object.
         module: String,
-        /// Why.
+        /// The reason.
         why: String,
-        /// One that there is.
+        /// A source file with a similar name.
         near: Option<String>,
     },
-    /// The function ends before.
+    /// The offset is not inside the function, or the address not inside the code.
     #[error("offset {offset:#x} outside of function '{func}'")]
     Offset {
-        /// From the function's beginning.
+        /// Offset from the function's beginning, or an address.
         offset: u64,
         /// The function.
         func: String,
     },
-    /// An instruction would be broken in two.
+    /// The offset is not the beginning of an instruction.
     #[error("offset {0:#x} is not aligned to an instruction")]
     Align(u64),
-    /// The first place too many.
+    /// The description has too many places; this is the first beyond the limit.
     #[error("{}: more probes in one description than are possible", failed(.0))]
     TooMany(Place),
-    /// A probe that is spelled out cannot be.
+    /// A probe that is spelled out cannot be made.
     #[error("{}: {why}", failed(.place))]
     Instruction {
-        /// Where.
+        /// The place.
         place: Place,
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// The kernel refuses a probe.
     #[error("{}: {why}", failed(.place))]
     Kernel {
-        /// Which; the first where it is not about one.
+        /// The place; the first one if the reason does not concern a particular place.
         place: Place,
-        /// Why.
+        /// The reason.
         why: String,
     },
 }
 
 impl Error {
-    /// DTrace's name for it.
+    /// Returns DTrace's tag for the error.
     pub fn tag(&self) -> &'static str {
         match self {
             Self::Pid(_) => "D_PROC_BADPID",
@@ -117,7 +117,8 @@ impl Error {
         }
     }
 
-    /// Whether it says something of one process only: another one may have what is named.
+    /// Whether the error concerns one process only, so that the description may be valid for
+    /// another.
     pub fn is_of_one(&self) -> bool {
         matches!(
             self,
@@ -130,7 +131,7 @@ impl Error {
         )
     }
 
-    /// What helps to understand it.
+    /// Returns a note that explains the error.
     pub fn note(&self) -> Option<String> {
         match self {
             Self::Pid(provider) if provider == "pid0" => {
@@ -150,7 +151,7 @@ impl Error {
     }
 }
 
-/// What could not be done at a place.
+/// Describes the probe that could not be made at a place.
 fn failed(place: &Place) -> String {
     let func = &place.func;
     match place.kind {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The files of processes that run, and the functions in them.
+//! Files of running processes, and the functions in them.
 
 use super::tests::resolved;
 use super::*;
@@ -44,7 +44,8 @@ fn a_file_that_is_no_program_has_no_code() {
     fs::remove_file(&large).expect("no file");
 }
 
-/// A file's symbols are whatever its maker wants; each has a name all the same, by which it is found.
+/// Symbols of a file are arbitrary bytes; each function still has a printable name by which it is
+/// found.
 #[test]
 fn names_that_do_something_to_a_terminal_are_functions_too() {
     let folder = std::env::temp_dir().join(format!("dtrace-names-{}", std::process::id()));
@@ -64,7 +65,7 @@ fn names_that_do_something_to_a_terminal_are_functions_too() {
     assert!(names.all(dtrace_uapi::names::is_printable));
 }
 
-/// The processes that run.
+/// The running processes.
 struct Running;
 
 impl ProcessSource for Running {
@@ -77,7 +78,7 @@ impl ProcessSource for Running {
     }
 }
 
-/// Where in its file the code at `address` of this process is, and the file.
+/// Returns the file of the code at `address` of this process, and the code's offset in it.
 fn in_file(address: u64) -> (String, u64) {
     let all = mappings_of(std::process::id()).expect("mappings");
     let mut all = all.into_iter();
@@ -86,7 +87,7 @@ fn in_file(address: u64) -> (String, u64) {
     (mapping.path, address - mapping.start + mapping.offset)
 }
 
-/// A process that runs this very program, which has its symbols.
+/// A process that runs the same program as this one, which has symbols.
 fn twin() -> Target {
     let program = std::env::current_exe().expect("a program");
     let command = format!("'{}' --list", program.display());
@@ -119,7 +120,7 @@ fn functions_are_where_they_were_mapped_from() {
         .map(|place| (&place.object.path, place.offset))
         .collect();
     assert_eq!(found, [(&path, offset)]);
-    // Which of its names is the one depends on the C library.
+    // Which of its names is preferred depends on the C library.
     assert!(pattern.func.ends_with("getpid"), "{}", pattern.func);
     assert!(pattern.module.starts_with("libc."), "{}", pattern.module);
     assert!(!places[0].object.is_program);
@@ -183,7 +184,8 @@ fn names_that_do_not_fit_are_no_functions() {
         .any(|function| is_long(&function.name)));
 }
 
-/// Builds a library with a function that it does not export, and makes others of it.
+/// Builds a library with a function that it does not export, and runs commands that derive files
+/// from it.
 fn built(name: &str, commands: &[&str]) -> Vec<Code> {
     let folder = std::env::temp_dir().join(format!("dtrace-{name}-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
@@ -204,7 +206,8 @@ fn built(name: &str, commands: &[&str]) -> Vec<Code> {
     all
 }
 
-/// Functions that nothing but `.eh_frame` tells of have their address for a name; a symbol is better.
+/// Functions that only `.eh_frame` describes are named by their addresses; a symbol takes
+/// precedence.
 #[test]
 fn a_stripped_program_has_functions_by_their_addresses() {
     let [whole, bare] = &built("frames", &[])[..] else {
@@ -225,7 +228,7 @@ fn a_stripped_program_has_functions_by_their_addresses() {
     assert_eq!(by_address.count(), 0);
 }
 
-/// What a file says in a packed file of its own is as good as its own table.
+/// Names in an embedded packed file are as good as those of a symbol table.
 #[test]
 fn a_stripped_program_may_carry_its_names_packed() {
     let pack = "objcopy --only-keep-debug whole names && strip --strip-debug names && xz names";
@@ -240,7 +243,7 @@ fn a_stripped_program_may_carry_its_names_packed() {
     assert_eq!(bare.function(&by_address), None);
 }
 
-/// What cannot be unpacked names nothing; the rest of the file is as it would be without.
+/// A packed file that cannot be unpacked names nothing; otherwise the file is read as without it.
 #[test]
 fn what_is_packed_badly_names_nothing() {
     let cut = "objcopy --only-keep-debug whole names && xz names && truncate -s -100 names.xz";
@@ -263,7 +266,8 @@ fn what_is_packed_badly_names_nothing() {
 fn segments_that_have_the_same_text_are_not_read_again_and_again() {
     let mut bytes = std::fs::read("/usr/bin/true").unwrap();
     assert!(Code::parse(&bytes).is_ok());
-    // Elf64_Ehdr: where program headers are, and how many; Elf64_Phdr: 56 bytes, the flags behind the kind.
+    // Elf64_Ehdr: offset and number of the program headers. Elf64_Phdr: 56 bytes, flags after the
+    // type.
     let word =
         |bytes: &[u8], at: usize| usize::from(u16::from_le_bytes([bytes[at], bytes[at + 1]]));
     let (first, count) = (word(&bytes, 0x20), word(&bytes, 0x38));

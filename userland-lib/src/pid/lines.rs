@@ -1,10 +1,11 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Probes at a source line: `FILE.c@120` instead of a function.
+//! Probes at a source line: `FILE.c@120` in place of a function.
 //!
-//! They are called by the line, and by the addresses where its instructions begin. Of the file as much is said as tells it from others;
-//! the probes have its name without folders.
+//! The function part of such a probe is the file's base name and the line; its name is the address
+//! where instructions of the line begin. The description may have as many leading directories as
+//! are needed to distinguish the file from others.
 
 use super::{wanted, Code, Error, Kind, Object, Place, Search, Wanted};
 use crate::diag::nearest;
@@ -21,7 +22,8 @@ pub(super) struct Line<'p> {
 }
 
 impl<'p> Line<'p> {
-    /// The line that the function part of a description says. No symbol's name has the sign.
+    /// Parses the function part of a description as a source line. No function has a name with an
+    /// `@`.
     pub(super) fn of(func: &'p str) -> Option<Self> {
         let (file, line) = func.rsplit_once('@')?;
         let is_line = !file.is_empty() && line.bytes().all(|c| c.is_ascii_digit());
@@ -29,7 +31,7 @@ impl<'p> Line<'p> {
         Some(Self { file, line })
     }
 
-    /// What its probes have in place of a function.
+    /// Returns the function part of its probes.
     fn name(self) -> Rc<str> {
         let file = self.file.rsplit('/').next().unwrap_or(self.file);
         format!("{file}@{}", self.line).into()
@@ -37,7 +39,7 @@ impl<'p> Line<'p> {
 }
 
 impl<S: ProcessSource + ?Sized> Search<'_, S> {
-    /// Looks for a line in the objects that the module names.
+    /// Searches for a line in the objects that the module names.
     pub(super) fn line(&mut self, line: Line<'_>, objects: Vec<Object>) -> Result<(), Error> {
         let is_one = !super::is_open(&self.pattern.module);
         for object in objects {
@@ -87,7 +89,7 @@ impl<S: ProcessSource + ?Sized> Search<'_, S> {
             let Some(offset) = code.file_offset(address).filter(|_| is_wanted) else {
                 continue;
             };
-            // A compiler that says otherwise is not believed.
+            // Do not trust the compiler's address unless an instruction begins there.
             if let Some(func) = code.function_at(address) {
                 let within = address - func.address;
                 if !code.instructions(func).any(|offset| offset == within) {
@@ -113,7 +115,7 @@ impl<S: ProcessSource + ?Sized> Search<'_, S> {
     }
 }
 
-/// The error that there is no such line.
+/// Makes the error for a line that does not exist.
 fn missing(line: Line<'_>, module: String, lines: &Lines) -> Error {
     let Line { file, line } = line;
     if !lines.has_file {

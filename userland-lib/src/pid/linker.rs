@@ -1,14 +1,17 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Where a process tells that it has loaded a library, or let one go.
+//! Finds the instruction that a process executes when it has loaded or unloaded a library.
 //!
-//! The dynamic linker executes one instruction for debuggers whenever its list of objects changes: when it has mapped new ones and before
-//! their constructors run, and when it has unmapped some. It is the beginning of a function that the linker exports, so that it is
-//! known before the linker has run; a linker that exports no such function writes the address where the program's dynamic
-//! section says. A static program has neither, and loads nothing.
+//! For debuggers, the dynamic linker executes a certain instruction whenever its list of objects
+//! changes: when it has mapped new objects and before their constructors run, and when it has
+//! unmapped some. The instruction is the beginning of a function that the linker exports, so its
+//! address is known before the linker has run. A linker that exports no such function writes the
+//! address to a place that the program's dynamic section gives. A static program has neither, and
+//! loads nothing.
 //!
-//! All of that is the process' own memory, and may say anything: an address that is none of the process' code is refused by the kernel.
+//! All this is the memory of the process and therefore untrusted. The kernel refuses an address
+//! that is not code of the process.
 
 use super::Object;
 use crate::symbols::{mappings_of, Mapping};
@@ -17,23 +20,23 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 
-/// What the C libraries' linkers call it.
+/// Name of the function in the linkers of the C libraries.
 const TELLS: &str = "_dl_debug_state";
 /// Tags in the auxiliary vector.
 const AT_PHDR: u64 = 3;
 const AT_PHNUM: u64 = 5;
 const AT_BASE: u64 = 7;
-/// Kinds of program headers.
+/// Types of program headers.
 const PT_DYNAMIC: u64 = 2;
 const PT_PHDR: u64 = 6;
-/// The tag of the linker's own structure in the dynamic section.
+/// Tag of the linker's own structure (`r_debug`) in the dynamic section.
 const DT_DEBUG: u64 = 21;
-/// Entries of a table of the process that are read.
+/// Most entries that are read from a table of the process.
 const ENTRIES_MAX: u64 = 1024;
-/// Where an ELF file says how long its words are.
+/// Offset of the class in an ELF header, which gives the size of a word.
 const CLASS: usize = 4;
 
-/// Where the process `pid` tells of libraries, if it does.
+/// Returns the address at which the process `pid` signals changes of its libraries, if it has one.
 pub fn tells_at<S: ProcessSource + ?Sized>(
     source: &S,
     pid: u32,
@@ -60,7 +63,7 @@ fn exported<S: ProcessSource + ?Sized>(
     object.address(code.file_offset(function.address)?)
 }
 
-/// The memory of a process, whose words are of 4 or 8 bytes.
+/// Memory of a process whose words have 4 or 8 bytes.
 struct Memory {
     file: File,
     word: u64,
@@ -85,33 +88,35 @@ impl Memory {
         pairs.find(|pair| pair[0] == tag).map(|pair| pair[1])
     }
 
-    /// The `n` words from `address` on.
+    /// Reads `n` words from `address` on.
     fn read(&self, address: u64, n: u64) -> Option<Vec<u64>> {
         let mut bytes = vec![0; (n * self.word) as usize];
         self.file.read_exact_at(&mut bytes, address).ok()?;
         Some(words(&bytes, self.word as usize))
     }
 
-    /// What the linker has written where the program's dynamic section says.
+    /// Returns the address that the linker has written to its `r_debug`, which the program's
+    /// dynamic section refers to.
     fn written(&self) -> Option<u64> {
         let (headers, count) = (self.auxiliary(AT_PHDR)?, self.auxiliary(AT_PHNUM)?);
         let size = if self.word == 8 { 7 } else { 8 };
         let table = self.read(headers, size * count.min(ENTRIES_MAX))?;
-        // The kind is half a word where words are long, and the address behind it the third or the second word.
+        // The type is a 32-bit number, so half a word in 64-bit programs. The third word of a
+        // header is the address in both classes.
         let kind = |header: &&[u64]| header[0] & 0xffff_ffff;
         let address = |header: &[u64]| header[2];
         let find = |wanted| {
             let mut headers = table.chunks_exact(size as usize);
             headers.find(|header| kind(header) == wanted).map(address)
         };
-        // Where the program lies is told by where its headers do.
+        // The difference between the actual and the linked address of the headers is the load bias.
         let bias = find(PT_PHDR).map_or(0, |at| headers.wrapping_sub(at));
         let dynamic = find(PT_DYNAMIC)?.wrapping_add(bias);
         let structure = (0..ENTRIES_MAX).find_map(|n| {
             let entry = self.read(dynamic.wrapping_add(2 * n * self.word), 2)?;
             (entry[0] == DT_DEBUG).then_some(entry[1])
         })?;
-        // Its version, which may be half a word with room behind it, the list of objects, and the address.
+        // `r_debug` has the version (padded to a word), the list of objects, and the address.
         let known = self.read(structure, 3).filter(|_| structure != 0)?;
         Some(known[2]).filter(|address| *address != 0)
     }
@@ -142,7 +147,7 @@ mod tests {
         let told = tells_at(&Real, target.pid(), &objects).unwrap();
         assert!(told.is_some());
         assert_eq!(told, memory.written());
-        // Who has no symbols still has what was written.
+        // Without symbols, the address that the linker wrote is used.
         assert_eq!(tells_at(&Nowhere, target.pid(), &objects).unwrap(), told);
     }
 

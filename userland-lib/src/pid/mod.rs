@@ -1,19 +1,24 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Probes in processes: what a description of the provider `pidN` names.
+//! Resolves descriptions of probes in processes (provider `pidN`).
 //!
-//! People write names, `pid123:libc:malloc:entry`; a probe in a process is a [`Place`], an offset in a file that the process
-//! has mapped. Only the library can tell one from the other, because it takes the symbols of those files. So such a
-//! description is resolved before the kernel is asked for its probes, and becomes the one that the probes are called by:
-//! with the object's own name for a part of it, and of several names of a function the one that the linker prefers.
+//! Users write names, as in `pid123:libc:malloc:entry`. A probe in a process is a [`Place`]: an
+//! offset in a file that the process has mapped. Only the library can translate one to the other,
+//! because this needs the symbols of those files, which the kernel does not read. So a description
+//! is resolved before the kernel is asked for its probes. It is replaced by the description that
+//! the probes have: a module that was abbreviated gets the object's full name, and a function with
+//! several names gets the one that the linker prefers.
 //!
-//! Parts that are empty or globs name what there is, perhaps nothing. One that is spelled out and is not there is an
-//! [`Error`], but for the module, which the process may map later. The function `-` is the whole program as its file has it:
-//! there the probe's name is an address. `FILE.c@120` instead of a function is a source line; there too.
+//! Parts that are empty or globs match whatever exists, perhaps nothing. A part that is spelled out
+//! but does not exist is an [`Error`], except for the module, which the process may map later. The
+//! function `-` stands for the whole program in its file's numbering, and the probe's name is then
+//! an address. `FILE.c@120` in place of a function is a source line; the probe's name is an address
+//! as well.
 //!
-//! Invariant: a place is the first byte of an instruction of the program. A breakpoint anywhere else would make the process go
-//! wrong. An address outside of all functions, where nobody can tell, is taken as it is given.
+//! Invariant: a place is the first byte of an instruction of the program. A breakpoint anywhere
+//! else would make the process fail. An address outside of all functions is accepted as given,
+//! because instruction boundaries are not known there.
 
 mod code;
 mod error;
@@ -50,50 +55,51 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-/// What all providers of this kind are called, before the number of the process.
+/// Prefix of the provider's name; the process id follows.
 pub const PROVIDER: &str = "pid";
-/// The program, whatever its file is called.
+/// Module name that stands for the program, whatever its file is called.
 pub(crate) const PROGRAM: &str = "a.out";
-/// The kernel's code that it maps into each process.
+/// Module name of the code that the kernel maps into each process.
 pub(crate) const VDSO: &str = "vdso";
-/// Code that a process has made, or copied to where no file is.
+/// Module name of code in memory without a file, which the process generated or copied there.
 pub(crate) const MADE: &str = "anon";
-/// Instead of a function: the probe's name is an address.
+/// Function name that makes the probe's name an address.
 const ADDRESS: &str = "-";
-/// Places of one description: more than a consumer may have, unless the administrator has raised that, and no more than there is memory for.
+/// Most places of one description. This exceeds what a consumer may have unless the administrator
+/// raised that limit, and bounds the memory that is needed.
 const PLACES_MAX: usize = 1 << 20;
 
-/// A file that a process runs code of.
+/// A file, or other object, from which a process runs code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Object {
-    /// Its name without folders: the module of its probes.
+    /// File name without directories; the module of its probes.
     pub name: String,
-    /// Where the process sees it.
+    /// Path at which the process sees it.
     pub path: String,
-    /// Where it can be opened, even if it was replaced or deleted since.
+    /// Path at which it can be opened, even if it was replaced or deleted since.
     pub file: PathBuf,
-    /// It is what the process has executed; all others are libraries.
+    /// Whether it is the program that the process executes; all others are libraries.
     pub is_program: bool,
-    /// Where the process has its code.
+    /// Where the process has mapped its code.
     pub code: Vec<CodeMapping>,
 }
 
-/// A part of a file's code that a process has mapped.
+/// A part of an object's code that a process has mapped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CodeMapping {
-    /// Its addresses in the process.
+    /// Addresses in the process.
     pub range: Range<u64>,
-    /// Where it begins in the file.
+    /// Offset of its beginning in the file.
     pub offset: u64,
 }
 
 impl Object {
-    /// Whether it is a file; all else has a path in brackets.
+    /// Whether it is a file. Other objects have a path in brackets.
     pub fn is_file(&self) -> bool {
         !self.path.starts_with('[')
     }
 
-    /// Where the process has the byte of the file at `offset`.
+    /// Returns the address in the process of the byte at `offset` in the file.
     pub fn address(&self, offset: u64) -> Option<u64> {
         self.code.iter().find_map(|mapping| {
             let within = offset.checked_sub(mapping.offset)?;
@@ -108,13 +114,14 @@ impl Object {
 pub enum Kind {
     /// When the function is called.
     Entry,
-    /// When it returns.
+    /// When the function returns.
     Return,
-    /// Before the instruction that is so far from its beginning is executed.
+    /// Before one instruction is executed. The number is its offset in the function; for the
+    /// function `-` and for a source line it is the instruction's address in the file's numbering.
     Offset(u64),
 }
 
-/// The name of the probe.
+/// Formats the name of the probe.
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -128,37 +135,39 @@ impl fmt::Display for Kind {
 /// One probe in a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The file.
+    /// The object.
     pub object: Rc<Object>,
-    /// The function.
+    /// Function name of the probe.
     pub func: Rc<str>,
-    /// Where in the file: the function's beginning, or the instruction.
+    /// Offset in the file of the function or instruction.
     pub offset: u64,
-    /// When it fires.
+    /// When the probe fires.
     pub kind: Kind,
-    /// Where in the file the function begins, and its size; nothing of an instruction that is named by its address or its line.
+    /// Range of the function in the file; empty for an instruction that is given by its address or
+    /// source line.
     pub function: Range<u64>,
-    /// Where in the file the instructions are that it fires at.
+    /// Offsets in the file of the instructions at which the probe fires.
     pub sites: Vec<u64>,
 }
 
-/// What a description names.
+/// Result of resolving a description.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resolved {
-    /// The description in the words that the probes are called by.
+    /// The description in the names that the probes have.
     pub pattern: ProbePattern,
-    /// The process.
+    /// Process id.
     pub pid: u32,
     /// The probes.
     pub places: Vec<Place>,
-    /// How many more it would name at instructions that cannot be probed, which it does not spell out.
+    /// Number of further probes that a pattern matches but that are left out, because their
+    /// instructions cannot be probed.
     pub left_out: usize,
-    /// What was looked at.
+    /// The objects that were searched.
     pub objects: Vec<Object>,
 }
 
 impl ProbePattern {
-    /// The same of another provider.
+    /// Returns the same description with another provider.
     #[must_use]
     pub fn of_provider(&self, provider: String) -> Self {
         Self {
@@ -167,17 +176,17 @@ impl ProbePattern {
         }
     }
 
-    /// Whether what another object that the process maps has may be named.
+    /// Whether the description may match something in an object that the process maps later.
     pub fn may_name_more(&self) -> bool {
         self.func != ADDRESS && self.module != PROGRAM
     }
 
-    /// Whether probes of a provider may be described.
+    /// Whether the description may match probes of a provider.
     pub fn is_of(&self, provider: &str) -> bool {
         fits(&self.provider, provider)
     }
 
-    /// Whether a probe of these names is described.
+    /// Whether the description matches a probe with these names.
     pub fn describes(&self, parts: [&str; 4]) -> bool {
         let own = [&self.provider, &self.module, &self.func, &self.name];
         own.into_iter()
@@ -186,35 +195,36 @@ impl ProbePattern {
     }
 }
 
-/// What the provider of a process' probes is called.
+/// Returns the provider's name for a process.
 pub fn provider_of(pid: u32) -> String {
     format!("{PROVIDER}{pid}")
 }
 
-/// What a probe's name asks for.
+/// What the name of a probe requests.
 enum Wanted<'p> {
     One(Kind),
     Glob(&'p str),
 }
 
-/// A description of probes in a process, for what the process maps later.
+/// A description of probes in a process, kept for objects that the process maps later.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Described {
-    /// The process.
+    /// Process id.
     pub pid: u32,
-    /// The description as it was written, of this process.
+    /// The description as written, with the provider of this process.
     pub written: ProbePattern,
-    /// The one that its clause was enabled for.
+    /// The description for which its clause was enabled.
     pub enabled: ProbePattern,
-    /// What the program enabled it for. Of a child, what it enabled for the parent, or for the parent's parent, and so on.
+    /// The description for which the program enabled the clause. For a child this is the one of the
+    /// parent, of the parent's parent, and so on.
     pub origin: ProbePattern,
-    /// The process is traced because its parent is.
+    /// Whether the process is traced because its parent is.
     pub is_child: bool,
-    /// What has been looked at for it.
+    /// The objects that were already searched for it.
     pub objects: Vec<Object>,
 }
 
-/// The probes that `pattern` names in a process; `None` if its provider is of another kind.
+/// Resolves the description `pattern`. Returns `None` if its provider is not of the form `pidN`.
 pub fn resolve<S: ProcessSource + ?Sized>(
     source: &S,
     pattern: &ProbePattern,
@@ -228,7 +238,7 @@ pub fn resolve<S: ProcessSource + ?Sized>(
     resolve_in(source, pattern, pid, objects).map(Some)
 }
 
-/// The probes that `pattern` names in these objects of the process `pid`.
+/// Resolves the description `pattern` in these objects of the process `pid`.
 pub fn resolve_in<S: ProcessSource + ?Sized>(
     source: &S,
     pattern: &ProbePattern,
@@ -241,7 +251,7 @@ pub fn resolve_in<S: ProcessSource + ?Sized>(
         places: Vec::new(),
         left_out: 0,
     };
-    // What is in no file is meant by its name alone.
+    // An object that is not a file must be named exactly, and files take precedence.
     let mut all = objects.clone();
     if named(&objects, &pattern.module).is_none() {
         all.extend(source.bare(pid, &pattern.module));
@@ -263,7 +273,7 @@ pub fn resolve_in<S: ProcessSource + ?Sized>(
     })
 }
 
-/// The process that a provider is called after.
+/// Returns the process that a provider's name contains; `None` for providers of other kinds.
 pub(crate) fn process_of(provider: &str) -> Result<Option<u32>, Error> {
     let Some(digits) = provider.strip_prefix(PROVIDER) else {
         return Ok(None);
@@ -277,7 +287,7 @@ pub(crate) fn process_of(provider: &str) -> Result<Option<u32>, Error> {
     }
 }
 
-/// Whether a part of a description names whatever is there.
+/// Whether a part of a description is empty or a glob.
 pub(crate) fn is_open(part: &str) -> bool {
     part.is_empty() || glob::is_glob(part.as_bytes())
 }
@@ -286,12 +296,14 @@ pub(crate) fn fits(part: &str, text: &str) -> bool {
     part.is_empty() || glob::matches(part.as_bytes(), text.as_bytes())
 }
 
-/// What compilers put behind a dot of the name of what they have made of a function, before a number.
+/// Suffixes that compilers append, after a dot and before a number, to the name of a function that
+/// they derive from another.
 const NUMBERED: [&str; 6] = ["clone", "constprop", "isra", "llvm", "lto_priv", "part"];
-/// The same, with or without one.
+/// Such suffixes that need not be followed by a number.
 const BARE: [&str; 2] = ["cold", "localalias"];
 
-/// Whether a compiler has made this of a function. Dots are otherwise in names as languages spell them: `main.run` in Go.
+/// Whether a compiler derived this function from another. Dots alone do not show that: languages
+/// use them in names too, as in Go's `main.run`.
 pub(crate) fn is_part(name: &str) -> bool {
     let words: Vec<&str> = name.split('.').skip(1).collect();
     let is_number = |word: &&str| !word.is_empty() && word.bytes().all(|c| c.is_ascii_digit());
@@ -316,7 +328,8 @@ fn wanted(name: &str) -> Result<Wanted<'_>, Error> {
     })
 }
 
-/// The object that a module's name means: the file's own, its path, or the name up to a dot (`libc` for `libc.so.6`).
+/// Returns the object that a module's name stands for: by its own name, its path, or its name up to
+/// a dot (`libc` for `libc.so.6`).
 pub(crate) fn named<'o>(objects: &'o [Object], module: &str) -> Option<&'o Object> {
     let find = |is_it: &dyn Fn(&Object) -> bool| objects.iter().find(|object| is_it(object));
     find(&|object| object.is_program && module == PROGRAM)
@@ -329,7 +342,9 @@ pub(crate) fn named<'o>(objects: &'o [Object], module: &str) -> Option<&'o Objec
         })
 }
 
-/// The objects that `pattern` names and that are not among those that were looked at for it, if any were.
+/// Returns the objects that `pattern` names and that are not in `seen`, the objects that were
+/// searched for it before. If `seen` is not empty, a description that cannot match more yields
+/// none.
 pub fn named_anew(pattern: &ProbePattern, objects: &[Object], seen: &[Object]) -> Vec<Object> {
     if !seen.is_empty() && !pattern.may_name_more() {
         return Vec::new();
@@ -352,7 +367,7 @@ pub fn named_anew(pattern: &ProbePattern, objects: &[Object], seen: &[Object]) -
     one.filter(is_new).cloned().into_iter().collect()
 }
 
-/// `pattern` with the names of the probes at `places`, as far as they share them.
+/// Returns `pattern` with the names that the probes at `places` have, as far as these agree.
 pub fn canonical(pid: u32, pattern: &ProbePattern, places: &[Place]) -> ProbePattern {
     let mut pattern = ProbePattern {
         provider: provider_of(pid),
@@ -375,7 +390,7 @@ pub fn canonical(pid: u32, pattern: &ProbePattern, places: &[Place]) -> ProbePat
     pattern
 }
 
-/// The looking up of one description.
+/// Search for the places of one description.
 struct Search<'s, S: ?Sized> {
     source: &'s S,
     pattern: &'s ProbePattern,
@@ -384,7 +399,7 @@ struct Search<'s, S: ?Sized> {
 }
 
 impl<S: ProcessSource + ?Sized> Search<'_, S> {
-    /// Takes the probe's name for an address of the program.
+    /// Adds the probe at an address of the program.
     fn address(&mut self, objects: &[Object]) -> Result<(), Error> {
         let module = match self.pattern.module.as_str() {
             "" => PROGRAM,
@@ -403,7 +418,7 @@ impl<S: ProcessSource + ?Sized> Search<'_, S> {
             func: ADDRESS.to_owned(),
         };
         if program.name == MADE && !program.is_file() {
-            // The kernel alone knows the instruction, and says why there can be no probe.
+            // Only the kernel can read the instruction, and it reports if that cannot be probed.
             program.address(address).ok_or_else(outside)?;
             return self.add_address(program, address, address, Ok(()));
         }
@@ -436,7 +451,7 @@ impl<S: ProcessSource + ?Sized> Search<'_, S> {
         self.add(place, can)
     }
 
-    /// Looks for functions in the objects that the module names.
+    /// Searches for functions in the objects that the module names.
     fn functions(&mut self, objects: Vec<Object>) -> Result<(), Error> {
         let module = &self.pattern.module;
         let is_open = is_open(module);
@@ -455,7 +470,7 @@ impl<S: ProcessSource + ?Sized> Search<'_, S> {
         for object in objects {
             let code = match self.read(&object) {
                 Ok(code) => code,
-                // A glob need not mean it.
+                // A glob need not include an object that cannot be read.
                 Err(_) if is_open => continue,
                 Err(error) => return Err(error),
             };
@@ -490,7 +505,7 @@ impl<S: ProcessSource + ?Sized> Search<'_, S> {
         }
     }
 
-    /// Adds the probes of one function that are asked for.
+    /// Adds the requested probes of one function.
     fn function(
         &mut self,
         object: &Rc<Object>,
@@ -544,13 +559,14 @@ impl<S: ProcessSource + ?Sized> Search<'_, S> {
         }
     }
 
-    /// Adds a place that can be probed. One that cannot is an error where it is all that is asked for.
+    /// Adds a place. If it cannot be probed, this is an error when the description names it alone;
+    /// otherwise the place is counted as left out.
     fn add(&mut self, place: Place, can: Result<(), String>) -> Result<(), Error> {
         if self.places.len() >= PLACES_MAX {
             return Err(Error::TooMany(place));
         }
         match can {
-            // There is nothing that a pattern would leave out.
+            // The function never returns, so a pattern has nothing to leave out here.
             Ok(()) if place.sites.is_empty() && !self.is_one() => {}
             Ok(()) if place.sites.is_empty() => {
                 let why = "the function never returns".to_owned();
@@ -563,7 +579,7 @@ impl<S: ProcessSource + ?Sized> Search<'_, S> {
         Ok(())
     }
 
-    /// Whether the description spells out function and name.
+    /// Whether both function and name are spelled out.
     fn is_one(&self) -> bool {
         let func = &self.pattern.func;
         (func == ADDRESS || !is_open(func)) && !is_open(&self.pattern.name)

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! A program or library of a process with what its compiler has told of it.
+//! A program or library of a process, with its functions and types.
 //!
-//! Files are read when somebody asks, each once.
+//! Each file is read once, when it is first needed.
 
 use super::{named, Code, Object};
 use crate::ctf::Ctf;
@@ -14,17 +14,17 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-/// What tells of types. Numbers of types are its own.
+/// A source of types. Each source has its own type ids.
 pub trait Told {
-    /// What the function that begins at `address`, as the file numbers its memory, takes and returns.
+    /// Returns the prototype of the function that begins at `address` (in the file's numbering).
     fn function(&self, address: u64) -> Result<Option<Prototype>, Error>;
-    /// The type of this name.
+    /// Returns the type of this name.
     fn named(&self, tag: Tag, name: &str) -> Option<TypeId>;
-    /// The type that a declaration stands for; any other is itself.
+    /// Returns the type that a declaration stands for; for any other type, `id` itself.
     fn defined(&self, id: TypeId) -> TypeId;
-    /// A type.
+    /// Returns the type of an id.
     fn ty(&self, id: TypeId) -> Result<Type, Error>;
-    /// The members of a structure or union.
+    /// Returns the members of a structure or union.
     fn members(&self, id: TypeId) -> Result<Vec<Member>, Error>;
 }
 
@@ -72,19 +72,19 @@ impl Told for Ctf {
     }
 }
 
-/// What is known of a function, and who tells it.
+/// A function's prototype and the source that has it.
 pub type Known<'m> = (&'m Rc<dyn Told>, Prototype);
 
 /// Functions and types of a file.
 pub struct Module {
     /// Functions.
     pub code: Code,
-    /// Types. What is told first counts; there is one at least.
+    /// Sources of types, at least one. An earlier one takes precedence.
     pub told: Vec<Rc<dyn Told>>,
 }
 
 impl Module {
-    /// What a function takes and returns, and who tells it; nothing, if nobody does.
+    /// Returns the prototype of a function and its source, or `None` if no source has it.
     pub fn prototype(&self, func: &str) -> Result<Option<Known<'_>>, Error> {
         let Some(function) = self.code.function(func) else {
             return Ok(None);
@@ -100,7 +100,7 @@ impl Module {
         trouble.map_or(Ok(None), Err)
     }
 
-    /// The type of this name, the first of these kinds, and who tells it.
+    /// Returns the type of this name in the first of these name spaces that has it, and its source.
     pub fn named(&self, tags: &[Tag], name: &str) -> Option<(&Rc<dyn Told>, TypeId)> {
         let mut found = self.told.iter().flat_map(|told| {
             let ids = tags.iter().filter_map(|tag| told.named(*tag, name));
@@ -110,7 +110,7 @@ impl Module {
     }
 }
 
-/// The files that were read.
+/// Cache of the files that were read.
 #[derive(Default)]
 pub struct Modules {
     debug: RefCell<HashMap<PathBuf, Rc<DebugInfo>>>,
@@ -119,7 +119,7 @@ pub struct Modules {
 }
 
 impl Modules {
-    /// The module of a process that is called so.
+    /// Returns the module `name` of a process.
     pub fn get<S: ProcessSource + ?Sized>(
         &self,
         source: &S,
@@ -152,7 +152,7 @@ impl Modules {
         Ok(module)
     }
 
-    /// What the compiler has told of a file.
+    /// Returns the DWARF of an object.
     pub fn debug(&self, object: &Object) -> Result<Rc<DebugInfo>, Error> {
         if let Some(known) = self.debug.borrow().get(&object.file) {
             return Ok(known.clone());
@@ -163,7 +163,8 @@ impl Modules {
         Ok(debug)
     }
 
-    /// What it has told in the short form, by that file or, if wanted, by one `apart`.
+    /// Returns the CTF of an object, from its own file or, with `apart`, also from its separate
+    /// debug file. The first result for a file is kept, whatever `apart` was.
     pub fn ctf(&self, object: &Object, apart: bool) -> Option<Rc<Ctf>> {
         let mut all = self.ctf.borrow_mut();
         let known = all.entry(object.file.clone());

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Types of a process' program, of which one source has told them in one form, and one in another.
+//! Types of a program that has CTF for one source file and DWARF for another.
 
 use super::{Code, Module, Modules, Object};
 use crate::ctf::Ctf;
@@ -32,7 +32,7 @@ long far(struct size *size)
 }
 ";
 
-/// A process whose program was compiled by the test.
+/// A process whose program the test has compiled.
 struct Compiled(Object);
 
 impl Compiled {
@@ -69,7 +69,7 @@ impl ProcessSource for Compiled {
     }
 }
 
-/// The size of what the first parameter of a function points to.
+/// Returns name and size of the structure to which the first parameter of a function points.
 fn pointed(module: &Module, func: &str) -> Option<(String, u64)> {
     let (told, found) = module.prototype(func).expect("readable")?;
     let mut ty = found.params.first()?.1?;

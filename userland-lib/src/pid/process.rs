@@ -1,11 +1,12 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The files that a running process has mapped code of.
+//! Lists the files from which a running process has mapped code.
 //!
-//! They are opened as the process has them, not as their paths say: a library may have been replaced since, and the process
-//! may see other files under the same paths. Who may not do that gets what the paths mean to the process, where that is what is
-//! mapped; any other object has no code.
+//! Files are opened as the process has them, not by their paths: a library may have been replaced
+//! since, and the process may see other files under the same paths. Without the right to do that,
+//! the path is resolved as the process sees it, provided that it leads to the file that is mapped.
+//! Any other object has no code.
 
 use super::{Code, CodeMapping, Object, MADE, VDSO};
 use crate::names;
@@ -17,15 +18,15 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-/// Bytes of a file that is read.
+/// Largest file that is read, in bytes.
 pub const FILE_MAX: u64 = 1 << 31;
 
-/// The objects of the process `pid`, the program first.
+/// Returns the objects of the process `pid`, the program first.
 pub fn objects(pid: u32) -> io::Result<Vec<Object>> {
     if pid == std::process::id() {
         return Err(io::Error::other("it is dtrace itself"));
     }
-    // A thread has mappings too, but is no process.
+    // `/proc` has threads too, but only a process can be grabbed.
     Target::grab(pid)?;
     let folder = PathBuf::from(format!("/proc/{pid}"));
     let mappings = mappings_of(pid)?;
@@ -46,14 +47,14 @@ pub fn objects(pid: u32) -> io::Result<Vec<Object>> {
             object.code.push(code);
             continue;
         }
-        // A longer name is no module's.
+        // A module name cannot be longer.
         if mapping.object().len() >= MODNAMELEN {
             continue;
         }
         objects.push(Object {
             name: names::module(mapping.object()).into_owned(),
             path: mapping.path.clone(),
-            // No path leads to what cannot be found for certain.
+            // The path stays empty if the mapped file cannot be identified with certainty.
             file: path_to_mapped(pid, mapping).unwrap_or_default(),
             is_program: mapping.path == program,
             code: vec![code],
@@ -63,7 +64,8 @@ pub fn objects(pid: u32) -> io::Result<Vec<Object>> {
     Ok(objects)
 }
 
-/// What the process `pid` runs that is in no file, as one object: the kernel's [code for processes](VDSO), or [what it has made](MADE) to execute.
+/// Returns code that the process `pid` runs and that is not in a file, as one object: the kernel's
+/// [code for processes](VDSO), or the [code in memory without a file](MADE).
 pub fn bare(pid: u32, name: &str) -> Option<Object> {
     let wanted = match name {
         VDSO => Backing::Vdso,
@@ -75,7 +77,7 @@ pub fn bare(pid: u32, name: &str) -> Option<Object> {
     mappings.retain(|mapping| is_wanted(mapping) && (name == VDSO || is_made(&mapping.path)));
     let code = mappings.iter().map(|mapping| CodeMapping {
         range: mapping.start..mapping.end,
-        // What is in no file is numbered as the process has it.
+        // Code without a file is numbered by its addresses in the process.
         offset: match wanted {
             Backing::Vdso => 0,
             _ => mapping.start,
@@ -90,12 +92,12 @@ pub fn bare(pid: u32, name: &str) -> Option<Object> {
     })
 }
 
-/// Whether a mapping without a file is one that a program makes; the kernel makes others.
+/// Whether a mapping without a file was made by the program and not by the kernel.
 fn is_made(path: &str) -> bool {
     path.is_empty() || path.starts_with("[anon:")
 }
 
-/// Functions and text of an object.
+/// Reads functions and text of an object.
 pub fn code(object: &Object) -> io::Result<Code> {
     if !object.is_file() {
         return match object.code.first().filter(|_| object.name == VDSO) {

@@ -1,17 +1,20 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What the kernel is told of probes in a process: names, and addresses in its memory.
+//! Builds the requests that have the kernel make probes in a process: names, and addresses in its
+//! memory.
 
 use super::{Kind, Place, ADDRESS};
 use crate::usdt::{Note, Point};
 use dtrace_uapi::process::{self, Arg, Probe, NO_REGISTER};
 use std::collections::HashMap;
 
-/// Instructions whose probes are made by one call. While it makes them others wait, and it takes memory of its own for all of them.
+/// Most instructions whose probes are made by one call. During a call other callers wait, and the
+/// kernel allocates memory for all instructions of the call.
 const CALL: usize = 1 << 14;
 
-/// `places` in parts of which each is for one call: whole functions, but for those that are too large.
+/// Splits `places` into parts for one call each. A function is not split unless it is too large for
+/// one call.
 pub fn parts(mut places: &[Place]) -> impl Iterator<Item = &[Place]> {
     std::iter::from_fn(move || {
         let mut sites = 0;
@@ -20,6 +23,7 @@ pub fn parts(mut places: &[Place]) -> impl Iterator<Item = &[Place]> {
             sites <= CALL
         });
         let most = fitting.count().max(1).min(places.len());
+        // A cut is allowed only between places of different functions.
         let is_begun = |at: &usize| {
             let beside = (places.get(at - 1), places.get(*at));
             !matches!(beside, (Some(one), Some(other)) if one.function == other.function)
@@ -31,23 +35,23 @@ pub fn parts(mut places: &[Place]) -> impl Iterator<Item = &[Place]> {
     })
 }
 
-/// Probes of one process as the kernel wants to hear of them.
+/// Probes of one process in the form that the kernel takes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Request {
     /// The probes.
     pub probes: Vec<Probe>,
-    /// The addresses of their instructions.
+    /// Addresses of their instructions.
     pub sites: Vec<u64>,
-    /// Their names.
+    /// Their names, each terminated by NUL.
     pub text: Vec<u8>,
-    /// Arguments of probes that the program has of its own.
+    /// Arguments of USDT probes.
     pub args: Vec<Arg>,
-    /// Which of the places each probe is.
+    /// For each probe, the index of its place.
     places: Vec<usize>,
 }
 
 impl Request {
-    /// What is to be told of `places`. Those whose code the process has not mapped are left out.
+    /// Builds the request for `places`. Places whose code the process has not mapped are left out.
     pub fn new(places: &[Place]) -> Self {
         let mut this = Self::default();
         let mut names = HashMap::new();
@@ -89,7 +93,8 @@ impl Request {
         Some(())
     }
 
-    /// What is to be told of probes that the program has of its own. Those whose code the process has not mapped are left out.
+    /// Builds the request for USDT probes. Those whose code the process has not mapped are left
+    /// out.
     pub fn of_points(points: &[Point]) -> Self {
         let mut this = Self::default();
         let mut names = HashMap::new();
@@ -102,17 +107,17 @@ impl Request {
     }
 
     fn add_point<'p>(&mut self, point: &'p Point, names: &mut HashMap<&'p str, u32>) -> Option<()> {
-        // Those where the program only asks are the last.
+        // Sites at which the program only tests whether the probe is enabled must be the last.
         let mut notes: Vec<&Note> = point.notes.iter().collect();
         notes.sort_by_key(|note| note.asks);
         let asks = notes.iter().filter(|note| note.asks).count();
         let mapped = notes.iter().map(|note| point.object.address(note.offset));
         let sites: Vec<u64> = mapped.collect::<Option<_>>()?;
-        // What is not said of one of the sites is nothing there.
+        // An argument that the note of a site lacks is 0 there.
         let nargs = notes.iter().map(|note| note.arguments.len()).max()?;
         let first_arg = self.args.len() as u32;
         for (note, site) in notes.iter().zip(&sites) {
-            // A file is moved as a whole.
+            // All addresses of a file are shifted by the same amount when it is mapped.
             let moved = site.wrapping_sub(note.address);
             for n in 0..nargs {
                 let operand = note.arguments.get(n).copied().flatten();
@@ -151,7 +156,7 @@ impl Request {
         Some(())
     }
 
-    /// Where in the text a name is; each is there once.
+    /// Returns the offset of a name in the text. Each name is stored once.
     fn name<'p>(&mut self, name: &'p str, names: &mut HashMap<&'p str, u32>) -> u32 {
         if let Some(at) = names.get(name) {
             return *at;
@@ -172,7 +177,7 @@ impl Request {
         at
     }
 
-    /// The place that the instruction is of whose index the kernel names.
+    /// Returns the index of the place that has the instruction `site`, an index from the kernel.
     pub fn place_of(&self, site: u32) -> Option<usize> {
         let is_of = |probe: &Probe| (probe.first..probe.first + probe.nsites).contains(&site);
         let probe = self.probes.iter().position(is_of)?;

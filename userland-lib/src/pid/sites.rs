@@ -1,17 +1,19 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! At which instructions a probe fires.
+//! Determines the instructions at which a probe fires.
 //!
-//! A function is entered at its first instruction, and left at every return and every jump that may go elsewhere; whether one of the
-//! latter did is known when it has. Some instructions cannot be stopped at, and say why: the module does not do them, and the kernel would
-//! refuse them, or execute them as something else.
+//! A function is entered at its first instruction. It may be left at each return and at each jump
+//! whose target may be elsewhere; whether such a jump does leave is known only once it has been
+//! executed. Some instructions cannot be probed: our module does not emulate them, and the kernel
+//! would refuse them or execute something else. The error says why.
 
 use super::{Code, Function, Kind};
 use crate::arch::LONGEST;
 
 impl Code {
-    /// Where in a function the probes of a kind fire, from its beginning on; or why there can be none. Nowhere: it never returns.
+    /// Returns the offsets in a function at which probes of a kind fire, or why there can be none.
+    /// An empty list means that the function never returns.
     pub fn sites(&self, function: &Function, kind: Kind) -> Result<Vec<u64>, String> {
         match kind {
             Kind::Entry => self.site(function.address).map(|()| vec![0]),
@@ -23,7 +25,7 @@ impl Code {
         }
     }
 
-    /// Whether the instruction at `address` can be stopped at.
+    /// Checks whether the instruction at `address` can be probed.
     pub fn site(&self, address: u64) -> Result<(), String> {
         self.instructions.probed(self.longest(address))
     }
@@ -42,7 +44,7 @@ impl Code {
         Ok(exits)
     }
 
-    /// What the instruction at `address` may be.
+    /// Returns the bytes that the instruction at `address` may consist of.
     fn longest(&self, address: u64) -> &[u8] {
         self.bytes(address, LONGEST).unwrap_or_default()
     }

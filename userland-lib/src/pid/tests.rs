@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Descriptions of probes in the fixture's process, and in processes that run.
+//! Descriptions of probes in the fixture's process and in running processes.
 
 use super::*;
 use crate::compile::{Compiler, ProbeSpec, Settings};
@@ -23,7 +23,7 @@ pub(super) fn resolved<S: ProcessSource>(source: &S, text: &str) -> Resolved {
     resolved.expect("a good description").expect("of a process")
 }
 
-/// The description and the places of `text` in the fixture's process.
+/// Returns the resolved description and the places of `text` in the fixture's process.
 fn shown(text: &str) -> (String, Vec<String>) {
     let Resolved {
         pattern, places, ..
@@ -81,7 +81,7 @@ fn what_is_spelled_out_is_one_place_under_its_own_name() {
             "pid7:prog:-:401001",
             "prog:-:401001@1001",
         ),
-        // No function is there.
+        // This address is outside of all functions.
         (
             "pid7::-:0x40101a",
             "pid7:prog:-:40101a",
@@ -189,7 +189,7 @@ fn only_the_word_and_a_number_name_a_process() {
     }
 }
 
-/// A kernel that has every probe, also those in processes.
+/// A kernel that has every probe, including those in processes.
 struct Able(Little, Option<Unmade>);
 
 impl ProbeSource for Able {
@@ -351,7 +351,7 @@ fn what_comes_later_is_what_was_not_there_before() {
     assert_eq!(new("pid7:lib*:go:entry", program).len(), objects.len() - 1);
 }
 
-/// A process whose program is one function of this name and code, at 0x1000 in the file.
+/// A process whose program is one function with this name and code, at 0x1000 in the file.
 struct One(&'static str, Vec<u8>);
 
 impl ProcessSource for One {
@@ -375,7 +375,7 @@ impl ProcessSource for One {
     }
 }
 
-/// The same of a function `f`.
+/// Returns such a process with a function `f`.
 fn f(code: &[u8]) -> One {
     One("f", code.to_vec())
 }
@@ -474,7 +474,7 @@ fn the_kernel_is_told_names_and_addresses() {
     assert_eq!(request.sites, [0x40_1007, 0x40_1000, 0x40_1001]);
     assert_eq!(request.place_of(2), Some(2));
     assert_eq!(request.place_of(3), None);
-    // What the process has not mapped is nobody's probe.
+    // No probe is made in code that the process has not mapped.
     let mut away = places;
     for place in &mut away {
         let mut object = (*place.object).clone();
@@ -494,7 +494,7 @@ fn many_are_told_in_parts_of_whole_functions() {
     assert_eq!(sizes(&[]), [0; 0]);
     let mut places = many("one", 10_000);
     assert_eq!(sizes(&places), [10_001]);
-    // All of these lie at one address, but have other sizes.
+    // All of these functions have the same address but different sizes.
     places.extend(many("two", 10_001));
     places.extend(many("three", 40_000));
     places.extend(many("four", 1));
@@ -520,14 +520,14 @@ fn instructions_follow_each_other_as_the_machine_has_it() {
         let code = Code::new(vec![function(size)], vec![text], instructions);
         code.instructions(&function(size)).collect()
     };
-    // inc %eax; nop, of 32 bits: with 64 the first is a prefix.
+    // inc %eax; nop in 32-bit code. In 64-bit code the first byte is a prefix.
     assert_eq!(offsets(&[0x40, 0x90], 2, Instructions::X86(32)), [0, 1]);
     assert_eq!(offsets(&[0x40, 0x90], 2, Instructions::X86(64)), [0]);
-    // What is no instruction, or only half of one, ends them.
+    // An invalid or incomplete instruction ends the list.
     assert_eq!(offsets(&[0x90, 0x06, 0x90], 3, Instructions::X86(64)), [0]);
     assert_eq!(offsets(&[0x90, 0xe8, 0, 0], 4, Instructions::X86(64)), [0]);
     assert_eq!(offsets(&[0; 12], 12, Instructions::Words), [0, 4, 8]);
-    // A function may claim more than there is.
+    // A function may claim more code than the text has.
     assert_eq!(
         offsets(&[0x90; 3], u64::MAX, Instructions::X86(64)),
         [0, 1, 2]

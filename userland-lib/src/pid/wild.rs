@@ -1,18 +1,20 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Providers that name processes by a pattern: `pid*`, `p*d123`.
+//! Providers that name processes by a pattern, such as `pid*` or `p*d123`.
 //!
-//! Functions of all processes that there are cannot be meant. A pattern makes probes in those that are watched (`-p`, `-c`, `-W`), and, if
-//! it ends with digits, in the process of that number. Probes that somebody else makes it names as any pattern does. One that neither
-//! ends with digits nor begins with `pid` is about other providers.
+//! A pattern cannot mean the functions of all processes on the machine. It makes probes in the
+//! watched processes (`-p`, `-c`, `-W`) and, if it ends with digits, in the process of that number.
+//! Probes that others make are matched by it as by any pattern. A pattern that neither ends with
+//! digits nor begins with `pid` is for other providers.
 
 use super::{process_of, provider_of, Error, Place, PROVIDER};
 use crate::world::ProbePattern;
 use dtrace_uapi::glob;
 use std::collections::BTreeSet;
 
-/// The processes that a provider names to make probes in, and whether that is a pattern.
+/// Returns the processes in which a provider's description makes probes, and whether the provider
+/// is a pattern.
 pub fn processes(provider: &str, watched: &[u32]) -> Result<(Vec<u32>, bool), Error> {
     if let Some(pid) = process_of(provider)? {
         return Ok((vec![pid], false));
@@ -29,7 +31,7 @@ pub fn processes(provider: &str, watched: &[u32]) -> Result<(Vec<u32>, bool), Er
     Ok((named.into_iter().collect(), true))
 }
 
-/// Whether a description names all of these probes of a process.
+/// Whether a description matches all of these probes of a process.
 pub fn all_named(pattern: &ProbePattern, pid: u32, places: &[Place]) -> bool {
     let provider = provider_of(pid);
     places.iter().all(|place| {

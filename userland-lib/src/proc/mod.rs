@@ -1,15 +1,18 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The processes that a consumer watches: `-c` creates one, `-p` grabs one, `-W` takes one that begins.
+//! The processes that a consumer watches: `-c` creates one, `-p` grabs one, and `-W` seizes one
+//! that begins.
 //!
-//! A created process must not run before tracing does, and must have its own program by then: it asks to be
-//! traced before its `exec`, so the kernel stops it at the first instruction of the new program, from where it goes on as
-//! far as is asked for, and [`Target::release`] lets it go after tracing has begun. Nothing can be missed, and nothing is
-//! polled: a process file descriptor becomes readable when the process ends, created or grabbed, and cannot mean another
-//! process that was given the same number later.
+//! A created process must not run before tracing begins, but must already execute its own program.
+//! So it requests to be traced before its `exec`, and the kernel stops it at the first instruction
+//! of the new program. From there it runs on as far as the user wants, and [`Target::release`] lets
+//! it go after tracing has begun. Nothing is missed, and no polling is needed: a process file
+//! descriptor becomes readable when the process ends, whether it was created or grabbed, and never
+//! refers to another process that reuses the process id.
 //!
-//! Invariant: a created process does not outlive its [`Target`]; a grabbed one is never touched.
+//! Invariant: a created process does not outlive its [`Target`]. A grabbed process is never stopped
+//! or changed; a seized one is only stopped.
 
 #![allow(unsafe_code)]
 
@@ -36,7 +39,7 @@ use std::process::{Child, Command};
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// With status 0, or a grabbed process in a way that only its parent knows.
+    /// With status 0, or, for a process that is not our child, in a way that only its parent knows.
     Exited,
     /// With this status, which is not 0.
     Status(i32),
@@ -44,10 +47,10 @@ pub enum Ending {
     Signal(i32),
 }
 
-/// The end of a watched process, in DTrace's words.
+/// The end of a watched process. It is displayed in DTrace's words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// The process.
+    /// Process id.
     pub pid: u32,
     /// How it ended.
     pub ending: Ending,
@@ -77,8 +80,8 @@ pub struct Target {
 }
 
 impl Target {
-    /// Creates a process from a command line, stopped where `until` says. Its environment is ours with these changes: a
-    /// variable without a value is removed.
+    /// Creates a process from a command line and stops it at `until`. It inherits our environment
+    /// with these changes; a variable without a value is removed.
     pub fn create(
         command: &str,
         changes: &[(String, Option<String>)],
@@ -111,7 +114,7 @@ impl Target {
         Ok(target)
     }
 
-    /// Watches the process `pid`.
+    /// Watches the process `pid` without stopping it.
     pub fn grab(pid: u32) -> io::Result<Self> {
         Ok(Self {
             pid,
@@ -121,8 +124,8 @@ impl Target {
         })
     }
 
-    /// Takes a process that is held before its program's first instruction, and stops it there; `go_on` ends that it is held. One that
-    /// somebody traces already is only watched.
+    /// Stops a process that the kernel holds before the first instruction of its program. `go_on`
+    /// ends the hold. A process that another process already traces is only watched.
     pub fn seize(pid: u32, go_on: impl FnOnce()) -> io::Result<Self> {
         let target = Self::grab(pid);
         let number = nix_pid(pid);
@@ -132,13 +135,14 @@ impl Target {
         } else {
             Ok(())
         };
+        // End the hold in any case, even if the process could not be seized.
         go_on();
         let mut target = target?;
         stopping?;
         if is_ours {
             match waitpid(number, None)? {
                 WaitStatus::PtraceEvent(..) | WaitStatus::Stopped(..) => {}
-                // Somebody has killed it.
+                // It was killed meanwhile.
                 WaitStatus::Exited(..) | WaitStatus::Signaled(..) => return Err(Errno::SRCH.into()),
                 other => return Err(io::Error::other(format!("it did not stop: {other:?}"))),
             }
@@ -147,24 +151,24 @@ impl Target {
         Ok(target)
     }
 
-    /// Lets it run until `until` if it is stopped at its exec.
+    /// Lets the process run until `until` if it is stopped at its exec.
     pub fn run(&self, until: EvalTime) -> io::Result<()> {
         #[cfg(target_arch = "x86_64")]
         if self.stopped {
             start::run(self.nix_pid(), until)?;
         }
-        // Where registers have other names a process stays at its exec.
+        // The registers of other processors are not known here, so the process stays at its exec.
         #[cfg(not(target_arch = "x86_64"))]
         let _ = until;
         Ok(())
     }
 
-    /// Its number.
+    /// Returns the process id.
     pub fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// Lets a created process run. Does nothing for others, nor the second time.
+    /// Lets a created or seized process run. Has no effect on other processes, or if called again.
     pub fn release(&mut self) -> io::Result<()> {
         if std::mem::take(&mut self.stopped) {
             ptrace::detach(self.nix_pid(), None)?;
@@ -172,7 +176,7 @@ impl Target {
         Ok(())
     }
 
-    /// How it ended, if it has.
+    /// Returns how the process ended, if it has.
     pub fn ended(&mut self) -> io::Result<Option<Ended>> {
         if self.stopped {
             return Ok(None);
@@ -192,7 +196,7 @@ impl Target {
                     tv_sec: 0,
                     tv_nsec: 0,
                 };
-                // A signal that is for us says nothing of it.
+                // An interrupted `poll` says nothing about the process.
                 let ready = match poll(&mut ready, Some(&now)) {
                     Err(Errno::INTR) => 0,
                     ready => ready?,
@@ -210,7 +214,8 @@ impl Target {
         nix_pid(self.pid)
     }
 
-    /// Waits for the stop at exec; from there on the process dies with us while it is ours.
+    /// Waits for the stop at exec. From then on the kernel kills the process if we end while
+    /// tracing it.
     fn await_exec(&mut self) -> io::Result<()> {
         match waitpid(self.nix_pid(), Some(WaitPidFlag::WUNTRACED))? {
             WaitStatus::Stopped(pid, Signal::SIGTRAP) => {
@@ -233,19 +238,19 @@ impl AsFd for Target {
 impl Drop for Target {
     fn drop(&mut self) {
         if let Some(child) = &mut self.child {
-            // An error says that it has ended already, which is what is wanted.
+            // An error means that it has already ended, which is the intended result.
             let _ = child.kill();
             let _ = child.wait();
         }
     }
 }
 
-/// A process that was created or opened has a number that fits.
+/// Converts a process id. That of a created or opened process always fits.
 fn nix_pid(pid: u32) -> Pid {
     Pid::from_raw(i32::try_from(pid).unwrap_or(i32::MAX))
 }
 
-/// A descriptor of the process `pid`.
+/// Opens a process file descriptor of `pid`.
 fn open(pid: u32) -> io::Result<OwnedFd> {
     let raw = i32::try_from(pid)
         .ok()

@@ -1,14 +1,15 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! How far a created process runs before tracing begins.
+//! Determines how far a process runs before tracing begins.
 //!
-//! It is stopped at its exec. A user who traces what a program does wants neither the dynamic linker's work nor the
-//! initializers' in the way, so by default the process goes on to its `main()`. No symbol is needed to find it: the
-//! kernel tells where the program begins, and what begins there does nothing but hand `main` to the C library as the
-//! first argument of a call. A program that begins otherwise (one that is not C's) stays at that call.
+//! A created process is stopped at its exec. A user who traces a program is usually not interested
+//! in the work of the dynamic linker and of the initializers, so by default the process runs on to
+//! its `main()`. This needs no symbols: the kernel gives the program's entry point, and the code
+//! there does nothing but call the C library with `main` as the first argument. A program that
+//! begins differently, because it is not a C program, stays at that call.
 //!
-//! Invariant: the process is stopped before and after, and its text is as it was.
+//! Invariant: the process is stopped before and after, and its text is unchanged.
 
 use crate::arch::stopped;
 use crate::options::EvalTime;
@@ -21,21 +22,22 @@ use std::fs;
 use std::io;
 use std::ops::Range;
 
-/// The tag of the program's first instruction in the auxiliary vector.
+/// Tag of the program's entry point in the auxiliary vector.
 const AT_ENTRY: u64 = 9;
-/// The code that calls the C library is shorter than this, bytes.
+/// Upper limit of the size of the code that calls the C library, in bytes.
 const START_SIZE: u64 = 64;
-/// Instructions of that code at most.
+/// Most instructions of that code that are executed.
 const START_STEPS: usize = 40;
 
-/// Lets `pid`, stopped at its exec, run until `until`.
+/// Lets `pid`, which is stopped at its exec, run until `until`. `Postinit` and `Main` are the same
+/// point.
 pub fn run(pid: Pid, until: EvalTime) -> io::Result<()> {
     if until == EvalTime::Exec {
         return Ok(());
     }
     let vector = fs::read(format!("/proc/{pid}/auxv"))?;
     let Some(entry) = entry(&vector) else {
-        // A program of 32 bits, whose vector has other words, stays where it is.
+        // A 32-bit program stays at its exec, because its auxiliary vector has smaller words.
         return Ok(());
     };
     run_to(pid, entry)?;
@@ -57,7 +59,7 @@ pub fn run(pid: Pid, until: EvalTime) -> io::Result<()> {
     Ok(())
 }
 
-/// The program's first instruction, as the kernel has told the process in its auxiliary vector.
+/// Returns the program's entry point from its auxiliary vector; `None` for a 32-bit program.
 fn entry(vector: &[u8]) -> Option<u64> {
     let word = |bytes: &[u8]| bytes.try_into().map(u64::from_ne_bytes).unwrap_or(0);
     let mut pairs = vector.chunks_exact(16).map(|pair| pair.split_at(8));
@@ -65,7 +67,7 @@ fn entry(vector: &[u8]) -> Option<u64> {
     found.map(|(_, value)| word(value))
 }
 
-/// The addresses of the program's own code.
+/// Returns the address ranges of the program's own code.
 fn text_of_program(pid: Pid) -> io::Result<Vec<Range<u64>>> {
     let program = fs::read_link(format!("/proc/{pid}/exe"))?;
     let program = program.to_string_lossy();
@@ -75,7 +77,7 @@ fn text_of_program(pid: Pid) -> io::Result<Vec<Range<u64>>> {
     Ok(code.map(|mapping| mapping.start..mapping.end).collect())
 }
 
-/// Lets the process run to the instruction at `address`, which is not executed.
+/// Lets the process run until it reaches the instruction at `address`, which is not executed.
 fn run_to(pid: Pid, address: u64) -> io::Result<()> {
     let place = address as AddressType;
     let original = ptrace::read(pid, place)?;
@@ -83,17 +85,18 @@ fn run_to(pid: Pid, address: u64) -> io::Result<()> {
     ptrace::cont(pid, None)?;
     await_stop(pid)?;
     ptrace::write(pid, place, original)?;
+    // The breakpoint has advanced the program counter by one byte.
     stopped::set_pc(pid, address)?;
     Ok(())
 }
 
-/// Waits until the process stops for us; signals are its own business.
+/// Waits until the process stops with `SIGTRAP`. Other signals are delivered to it.
 fn await_stop(pid: Pid) -> io::Result<()> {
     loop {
         match waitpid(pid, None)? {
             WaitStatus::Stopped(_, Signal::SIGTRAP) => return Ok(()),
             WaitStatus::Stopped(_, signal) => ptrace::cont(pid, signal)?,
-            // One that was taken tells of stops that are none of ours.
+            // A process that was seized also reports stops that we did not cause.
             WaitStatus::PtraceEvent(..) => ptrace::cont(pid, None)?,
             other => {
                 return Err(io::Error::other(format!(
@@ -109,7 +112,7 @@ mod tests {
     use super::super::Target;
     use super::*;
 
-    /// The mappings of a process that was created to run `until`.
+    /// Creates a process that runs until `until`, and returns it and its mappings.
     fn mappings(until: EvalTime) -> (Target, String) {
         let target = Target::create("cat /dev/null", &[], until).unwrap();
         let maps = fs::read_to_string(format!("/proc/{}/maps", target.pid())).unwrap();

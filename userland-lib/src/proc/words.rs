@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Splits the command of `-c` into words: at blanks, with the quotes and backslashes of the shell and nothing
-//! else of it.
+//! Splits the command of `-c` into words at blanks. Quotes and backslashes have the meaning of the
+//! shell; none of its other syntax is supported.
 
-/// The words of `text`, or `None` if a quote stays open.
+/// Returns the words of `text`, or `None` if a quote is not closed or a backslash ends the text.
 pub fn split(text: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -22,7 +22,7 @@ pub fn split(text: &str) -> Option<Vec<String>> {
     Some(words)
 }
 
-/// Reads up to the closing `quote`.
+/// Appends the text up to the closing `quote` to `word`.
 fn quoted(chars: &mut std::str::Chars<'_>, quote: char, word: &mut String) -> Option<()> {
     loop {
         match chars.next()? {

@@ -1,20 +1,20 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Byte arrays: shown as the string that they seem to be, or dumped.
+//! Byte arrays: shown as strings if they look like strings, otherwise dumped.
 //!
-//! An array counts as a string if it is all printable, or printable up to a NUL after which nothing but NULs
-//! follows. The option `rawbytes`, and `tracemem()`, always dump.
+//! An array looks like a string if all of it is printable, or if it is printable up to a NUL after
+//! which only NULs follow. The option `rawbytes` and `tracemem()` always dump.
 
 use super::{pad, value::until_nul, Renderer};
 
-/// Bytes in a line of a dump.
+/// Bytes per line of a dump.
 const LINE: usize = 16;
-/// Columns before a dump.
+/// Indentation of a dump, columns.
 const MARGIN: usize = 5;
 
 impl Renderer<'_> {
-    /// Appends a byte array in a column of `width`, or a dump.
+    /// Appends a byte array: as a string in a column of `width`, or as a dump.
     pub(super) fn bytes(&self, out: &mut Vec<u8>, data: &[u8], width: usize, quiet: bool) {
         match as_string(data) {
             _ if data.is_empty() => {}
@@ -24,7 +24,7 @@ impl Renderer<'_> {
     }
 }
 
-/// Appends a string in a column of `width`; alone if `quiet`.
+/// Appends a string in a column of `width`, or without padding if `quiet`.
 pub(super) fn string_column(out: &mut Vec<u8>, text: &[u8], width: usize, quiet: bool) {
     if quiet {
         out.extend_from_slice(text);
@@ -34,7 +34,7 @@ pub(super) fn string_column(out: &mut Vec<u8>, text: &[u8], width: usize, quiet:
     }
 }
 
-/// The string that `data` seems to be.
+/// Returns the string that `data` holds, if it looks like one.
 fn as_string(data: &[u8]) -> Option<&[u8]> {
     let text = until_nul(data);
     let rest = data.get(text.len()..).unwrap_or_default();
@@ -42,7 +42,7 @@ fn as_string(data: &[u8]) -> Option<&[u8]> {
         .then_some(text)
 }
 
-/// Whether a terminal shows the byte or obeys it: besides white space only bell and backspace.
+/// Whether the byte is printable ASCII, white space, bell or backspace.
 fn is_printable(byte: &u8) -> bool {
     matches!(byte, b' '..=b'~' | b'\t'..=b'\r' | 0x07 | 0x08)
 }

@@ -1,11 +1,13 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Aggregations in one line a row: `agghist` draws counts and sums as bars, `aggpack` packs each distribution into a
-//! row of characters.
+//! Aggregations with one line per row: `agghist` draws counts and sums as bars, `aggpack` draws
+//! each distribution as a line of characters.
 //!
-//! What makes rows comparable is a scale that they share: bars are parts of the sum of all rows (of the greatest one
-//! under `aggzoom`), and packed distributions begin and end with the same buckets.
+//! Rows are comparable because they share a scale. Bars are relative to the sum of all rows (under
+//! `aggzoom` to the greatest), and packed distributions begin and end with the same buckets. Within
+//! a packed distribution, characters are relative to its own sum (under `aggzoom` to its greatest
+//! count).
 
 use dtrace_uapi::action::Action;
 
@@ -15,24 +17,24 @@ use super::{
     Renderer, Style,
 };
 
-/// Columns of the keys, if they need no more.
+/// Minimum width of the keys, columns.
 const KEYS: usize = 17;
-/// Columns of the keys at most; longer ones stand out.
+/// Maximum width of the keys, columns; longer keys exceed it.
 const KEYS_MAX: usize = 120;
-/// What stands for a part of a bucket's column, from the least on.
+/// Characters for a bucket's share of the whole, in ascending order.
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-/// The same where the terminal knows no more than ASCII.
+/// The same for terminals that have only ASCII.
 const ASCII: [char; 8] = ['.', ':', '-', '=', '+', '*', '%', '@'];
 
-/// A sorted row.
+/// A row with its key.
 type Entry<'a> = (&'a [Key], &'a Row);
 
-/// Whether bars can show this function's values.
+/// Whether the function's values can be shown as bars.
 pub fn has_bars(func: Action) -> bool {
     matches!(func, Action::Count | Action::Sum)
 }
 
-/// Whether the function makes a distribution.
+/// Whether the function's values are distributions.
 pub fn has_buckets(func: Action) -> bool {
     matches!(
         func,
@@ -63,7 +65,7 @@ impl Renderer<'_> {
         }
     }
 
-    /// Appends distributions, a row each.
+    /// Appends distributions, one per line; nothing if all their buckets are zero.
     pub(super) fn packed(&self, out: &mut Vec<u8>, aggregation: &Aggregation, rows: &[Entry<'_>]) {
         let names = self.names(rows);
         let width = names_width(&names);
@@ -102,7 +104,7 @@ impl Renderer<'_> {
         }
     }
 
-    /// A character for each bucket; what has counted anything is seen.
+    /// Returns a character for each bucket. Rounds up, so that only buckets of zero are blank.
     fn cells(&self, buckets: &[Bucket]) -> String {
         let levels = if self.style.utf8 { BLOCKS } else { ASCII };
         let counts = buckets.iter().map(|b| u128::from(b.count.unsigned_abs()));
@@ -121,7 +123,7 @@ impl Renderer<'_> {
         buckets.iter().map(cell).collect()
     }
 
-    /// The keys of each row as one text.
+    /// Returns the keys of each row as one text.
     fn names(&self, rows: &[Entry<'_>]) -> Vec<String> {
         let name = |(keys, _): &Entry<'_>| {
             let texts = keys.iter().map(|key| {
@@ -135,7 +137,7 @@ impl Renderer<'_> {
     }
 }
 
-/// The columns of bars for `counts` that are no distribution but compared as if they were one.
+/// Returns the bars for `counts`, scaled as if these were the buckets of one distribution.
 fn bars(counts: &[i64], style: &Style) -> Vec<String> {
     let bucket = |&count: &i64| Bucket {
         label: Label::Value(0),
@@ -164,7 +166,7 @@ mod tests {
     use dtrace_uapi::action::{quantize_bucket, QUANTIZE_NBUCKETS};
     use expect_test::{expect, Expect};
 
-    /// The rows of an aggregation of `func`, printed with `style`.
+    /// Checks the text of an aggregation of `func` with `rows`, printed with `style`.
     fn check(style: &Style, func: Action, rows: &[(&str, Vec<u64>)], expected: Expect) {
         let mut aggregations = Aggregations::default();
         for (name, words) in rows {
@@ -225,7 +227,7 @@ mod tests {
             |              cc1 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@   69       $
         "#]],
         );
-        // What is no count has no bar.
+        // Functions other than counts and sums have no bars.
         check(
             &style,
             Action::Max,

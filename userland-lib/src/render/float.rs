@@ -1,23 +1,26 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! C's floating-point conversions `%e`, `%f`, `%g` and `%a`, and the form that a number has without one.
+//! C's floating-point conversions `%e`, `%f`, `%g` and `%a`, and the default form of a number.
 //!
-//! The digits are exact (Rust's formatting rounds the exact decimal expansion, as C's does); only exponents, `%g` and `%a`
-//! are C's own. Without a conversion a number looks as `%.17g` would have it, but with as many digits as it takes to
-//! tell it from every other number of its type, and no more.
+//! The digits are exact, because Rust's formatting rounds the exact decimal expansion as C's does.
+//! Only the form of exponents, `%g` and `%a` are implemented here, because Rust lacks them. The
+//! default form, without a conversion, is that of `%.17g`, but with the fewest digits that
+//! distinguish the number from every other number of its type.
 
 use super::pad::{self, Spec};
 
-/// The digits that C prints without a precision.
+/// C's default precision.
 const DEFAULT_PRECISION: usize = 6;
-/// An `f64` has no more than 1074 digits behind its point that are not zero.
+/// Limit of the precision: an `f64` has at most 1074 digits behind its point before only zeros
+/// follow.
 const MAX_PRECISION: usize = 1100;
 
-/// Exponents of numbers that are written without one, in their own form: where `%.17g` does.
+/// Decimal exponents with which the default form, like `%.17g`, has no exponent.
 const FIXED: std::ops::Range<i32> = -4..17;
 
-/// Appends `value` as the conversion letter `kind` says: one of `aAeEfFgG`.
+/// Appends `value` by the conversion `kind`, one of `aAeEfFgG`. A precision beyond
+/// [`MAX_PRECISION`] is reduced to it, except by `%a`.
 pub fn float(out: &mut Vec<u8>, spec: &Spec, value: f64, kind: char) {
     let magnitude = value.abs();
     let precision = spec
@@ -50,7 +53,7 @@ pub fn float(out: &mut Vec<u8>, spec: &Spec, value: f64, kind: char) {
     );
 }
 
-/// `d.ddd`; with `alt` the point stands even if no digit follows.
+/// Formats as `d.ddd`; with `alt` the point is kept even if no digit follows.
 fn fixed(value: f64, precision: usize, alt: bool) -> String {
     let mut text = format!("{value:.precision$}");
     if alt && precision == 0 {
@@ -59,7 +62,8 @@ fn fixed(value: f64, precision: usize, alt: bool) -> String {
     text
 }
 
-/// Mantissa and decimal exponent of `value`, rounded to `precision` digits behind the point.
+/// Returns mantissa and decimal exponent of `value`, rounded to `precision` digits behind the
+/// point.
 fn scientific(value: f64, precision: usize) -> (String, i32) {
     let text = format!("{value:.precision$e}");
     match text.split_once('e') {
@@ -68,7 +72,7 @@ fn scientific(value: f64, precision: usize) -> (String, i32) {
     }
 }
 
-/// `d.ddde±dd`.
+/// Formats as `d.ddde±dd`.
 fn exponential(value: f64, precision: usize, alt: bool) -> String {
     let (mut mantissa, exponent) = scientific(value, precision);
     if alt && precision == 0 {
@@ -82,7 +86,8 @@ fn with_exponent(mantissa: &str, exponent: i32) -> String {
     format!("{mantissa}e{sign}{:02}", exponent.unsigned_abs())
 }
 
-/// The shorter of the two, with `digits` significant digits; zeros at the end go unless `alt`.
+/// Formats as `%g`: fixed or exponential, depending on the exponent, with `digits` significant
+/// digits. Trailing zeros are removed unless `alt`.
 fn general(value: f64, digits: usize, alt: bool) -> String {
     let trim = |text: String| {
         if alt || !text.contains('.') {
@@ -102,8 +107,9 @@ fn general(value: f64, digits: usize, alt: bool) -> String {
     }
 }
 
-/// `0xh.hhhp±d`; without a precision with as many digits as there are. The first digit is 1 unless the number is zero
-/// or subnormal.
+/// Formats as `0xh.hhhp±d`; without a precision, with all digits up to the last that is not zero.
+/// The first digit is 0 for zero and subnormal numbers; otherwise it is 1, or 2 if rounding
+/// carries.
 fn hexadecimal(value: f64, spec: &Spec) -> String {
     const FRACTION: u32 = 52;
     let (field, fraction) = (
@@ -118,7 +124,7 @@ fn hexadecimal(value: f64, spec: &Spec) -> String {
     let significand = fraction | u64::from(field != 0) << FRACTION;
     let (significand, digits) = match spec.precision {
         Some(digits) if digits < 13 => {
-            // To the nearest, of two equally near ones to the even one.
+            // Round to nearest, ties to even.
             let lost = FRACTION - 4 * digits as u32;
             let (kept, rest, half) = (
                 significand >> lost,
@@ -145,12 +151,12 @@ fn hexadecimal(value: f64, spec: &Spec) -> String {
     format!("0x{first}{point}{shown:0<digits$}p{exponent:+}")
 }
 
-/// The number in its own form.
+/// Returns the default form of a number.
 pub fn shortest(value: f64) -> String {
     own_form(value, &format!("{value:e}"))
 }
 
-/// The number that 4, 8 or 16 recorded bytes are, in its own form.
+/// Returns the default form of a number of 4, 8 or 16 recorded bytes; `None` for other sizes.
 pub fn text(data: &[u8]) -> Option<String> {
     let value = from_bytes(data)?;
     Some(match data.len() {
@@ -159,7 +165,8 @@ pub fn text(data: &[u8]) -> Option<String> {
     })
 }
 
-/// `value` with as many digits as `short` has, which is the shortest that is read as the same number, in exponential form.
+/// Returns the default form of `value`. `short` is its exponential form with the fewest digits that
+/// are read back as the same number.
 fn own_form(value: f64, short: &str) -> String {
     let Some((mantissa, exponent)) = short.split_once('e') else {
         return if value.is_nan() {
@@ -177,7 +184,8 @@ fn own_form(value: f64, short: &str) -> String {
     format!("{value:.places$}")
 }
 
-/// The number that 4, 8 or 16 recorded bytes are; the last is the x87's extended format, rounded to 64 bits.
+/// Returns the number of 4, 8 or 16 recorded bytes; `None` for other sizes. 16 bytes hold the x87
+/// extended format, which is converted to an `f64`.
 pub fn from_bytes(data: &[u8]) -> Option<f64> {
     match data.len() {
         4 => Some(f32::from_ne_bytes(data.try_into().ok()?).into()),
@@ -195,7 +203,7 @@ fn extended(mantissa: u64, high: u16) -> f64 {
     let sign = if high & 0x8000 == 0 { 1.0 } else { -1.0 };
     let exponent = i32::from(high & 0x7fff);
     if exponent == 0x7fff {
-        // Without the integer bit what remains tells infinity from a number that is none.
+        // The mantissa without its integer bit is 0 for infinity and other than 0 for NaN.
         return if mantissa << 1 == 0 {
             sign * f64::INFINITY
         } else {
@@ -203,7 +211,7 @@ fn extended(mantissa: u64, high: u16) -> f64 {
         };
     }
     let exponent = exponent - 16383 - 63;
-    // In two steps: the scale alone may lie beyond an f64 where the product does not.
+    // Scale in two steps: the scale may exceed the range of an f64 even if the product does not.
     sign * mantissa as f64 * 2f64.powi(exponent / 2) * 2f64.powi(exponent - exponent / 2)
 }
 

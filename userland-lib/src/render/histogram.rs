@@ -3,12 +3,14 @@
 
 //! Distributions: `quantize()`, `lquantize()` and `llquantize()` as bars.
 //!
-//! The three differ only in what their buckets stand for, so each becomes a list of [`Bucket`]s, and one
-//! function prints lists. Buckets at both ends that are empty are left out, but for one as a margin. Counts may
-//! be negative (an increment may be); then the bars grow to the left of a line.
+//! The three differ only in the values that their buckets stand for. Each is converted to a list of
+//! [`Bucket`]s, and one function prints such lists. Empty buckets at both ends are omitted, except
+//! one as a margin. Counts may be negative, because increments may be; their bars grow to the left
+//! of a line.
 //!
-//! Lengths of bars are computed in integers, rounding halves up, so that they are the same everywhere. Where the option
-//! `encoding` asks for UTF-8, bars end in eighths of a character, but for those that may grow to the left.
+//! The lengths of bars are computed in integers, rounding halves up, so that they are the same
+//! everywhere. With `encoding=utf8`, bars end in eighths of a character, unless some bar grows to
+//! the left.
 
 use std::iter;
 
@@ -17,39 +19,40 @@ use dtrace_uapi::action::{
     quantize_value, Action, Llquantize, Lquantize, QUANTIZE_NBUCKETS, QUANTIZE_ZEROBUCKET,
 };
 
-/// Characters of the longest bar.
+/// Width of the column of a bar, characters.
 const BAR: u128 = 40;
-/// What a bar of UTF-8 ends in that is no whole number of characters: one to seven eighths.
+/// Last characters of a UTF-8 bar: one to seven eighths of a character.
 const EIGHTHS: [char; 7] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉'];
-/// With `aggzoom` the longest bar takes this many hundredths of the column.
+/// Length of the longest bar under `aggzoom`, in percent of the column.
 const ZOOM_PERCENT: u128 = 95;
 
-/// What a bucket stands for.
+/// The values that a bucket stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Label {
-    /// The values from here to the next bucket (below zero: from here to the one before).
+    /// The values from here up to the next bucket. For buckets below zero of `quantize()` and
+    /// `llquantize()`: from here down to the previous bucket.
     Value(i64),
-    /// The values below.
+    /// The values less than this.
     Below(i64),
-    /// The values from here on.
+    /// The values from here up.
     AtLeast(i64),
-    /// The values down from here.
+    /// The values from here down.
     AtMost(i64),
-    /// The values that are nearer to zero.
+    /// The values that are nearer to zero than this.
     Within(i64),
 }
 
-/// A bucket and what it has counted.
+/// A bucket of a distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bucket {
-    /// What it stands for.
+    /// The values that it stands for.
     pub label: Label,
     /// The sum of its increments.
     pub count: i64,
 }
 
 impl Bucket {
-    /// The value that stands for the bucket's values in a sum.
+    /// Returns the value that represents the bucket when values are summed.
     pub fn value(&self) -> i128 {
         match self.label {
             Label::Value(value) => value.into(),
@@ -61,7 +64,8 @@ impl Bucket {
     }
 }
 
-/// The buckets of an aggregation's data; `None` if it is no distribution or its size is wrong.
+/// Returns the buckets of an aggregation's data; `None` if it is not a distribution, or size or
+/// parameters are wrong.
 pub fn buckets(func: Action, words: &[u64]) -> Option<Vec<Bucket>> {
     let (labels, counts): (Vec<Label>, &[u64]) = match func {
         Action::Quantize => {
@@ -101,7 +105,7 @@ fn lquantize_labels(parameters: Lquantize) -> Vec<Label> {
     labels
 }
 
-/// Valid parameters only.
+/// The parameters must be valid.
 fn llquantize_labels(parameters: Llquantize) -> Vec<Label> {
     let bounds: Vec<i64> = parameters.bounds().collect();
     let (Some(&first), Some((&last, inner))) = (bounds.first(), bounds.split_last()) else {
@@ -115,8 +119,9 @@ fn llquantize_labels(parameters: Llquantize) -> Vec<Label> {
     labels
 }
 
-/// The buckets worth printing: those that are not zero with a neighbour at each end; without any, some around
-/// zero or at the beginning.
+/// Returns the buckets to print: from the first to the last that is not zero, and one more at each
+/// end. If all are zero, a few around zero (`quantize()`), from zero up (`llquantize()`) or at the
+/// beginning (`lquantize()`).
 fn trim(func: Action, buckets: &[Bucket]) -> &[Bucket] {
     let is_used = |bucket: &Bucket| bucket.count != 0;
     let (first, last) = match (
@@ -134,7 +139,7 @@ fn trim(func: Action, buckets: &[Bucket]) -> &[Bucket] {
     buckets.get(first..end).unwrap_or(buckets)
 }
 
-/// The scale of the bars: a count of `total` hundredths fills the column.
+/// The scale of the bars: a count of `total` / 100 fills the column.
 pub struct Scale {
     total: u128,
     positive: bool,
@@ -142,7 +147,8 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// The scale of `buckets`; with `zoom` the longest bar fills the column nearly.
+    /// Computes the scale of `buckets`. With `zoom` the greatest count takes [`ZOOM_PERCENT`] of
+    /// the column; otherwise the sum of the counts fills it.
     pub fn new(buckets: &[Bucket], zoom: bool) -> Self {
         let magnitudes = buckets.iter().map(|b| u128::from(b.count.unsigned_abs()));
         let total = if zoom {
@@ -157,7 +163,7 @@ impl Scale {
         }
     }
 
-    /// How many parts of a bar are drawn, where `width` fill the column.
+    /// Returns the length of the bar for `count`, in parts of which `width` fill the column.
     fn bar(&self, count: i64, width: u128) -> usize {
         if self.total == 0 {
             return 0;
@@ -167,7 +173,8 @@ impl Scale {
     }
 }
 
-/// Appends a distribution, from the newline before its header on; nothing if the data's size is wrong.
+/// Appends a distribution, beginning with the newline before its header; nothing if [`buckets`]
+/// rejects the data.
 pub fn print(out: &mut Vec<u8>, func: Action, words: &[u64], normal: u64, style: &Style) {
     let Some(buckets) = buckets(func, words) else {
         return;
@@ -183,7 +190,7 @@ pub fn print(out: &mut Vec<u8>, func: Action, words: &[u64], normal: u64, style:
     );
     for (i, bucket) in buckets.iter().enumerate() {
         let label = match bucket.label {
-            // Nothing negative is shown: then "abs()" would only confuse.
+            // No negative buckets are shown, so "abs()" would be misleading.
             Label::Within(value @ 2..) if i == 0 => format!("< {value}"),
             other => label(other),
         };
@@ -196,7 +203,7 @@ pub fn print(out: &mut Vec<u8>, func: Action, words: &[u64], normal: u64, style:
     }
 }
 
-/// What a bucket stands for, in words.
+/// Returns the text of a bucket's label.
 pub fn label(label: Label) -> String {
     match label {
         Label::Value(value) => value.to_string(),
@@ -208,8 +215,9 @@ pub fn label(label: Label) -> String {
     }
 }
 
-/// The column of a bar: to the right of its line, to the left if nothing is positive, or to either side. `eighths`: it may end
-/// in a part of a character.
+/// Returns the column of a bar. Bars grow to the right of a line; to its left if no count is
+/// positive and some are negative; to either side if there are both. With `eighths` a bar that
+/// grows only to the right is drawn with UTF-8 blocks.
 pub fn bar(scale: &Scale, count: i64, eighths: bool) -> String {
     let ats = |n| "@".repeat(n);
     let width = BAR as usize;

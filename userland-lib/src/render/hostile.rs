@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Nonsense in: whatever bytes, kinds, formats and parameters meet, nothing panics and output stays bounded.
+//! Random input: no combination of bytes, kinds, formats and parameters makes rendering panic, and
+//! output stays bounded.
 
 use dtrace_uapi::action::Action;
 
@@ -12,7 +13,7 @@ use super::{
 };
 use crate::format::Format;
 
-/// A small generator of repeatable nonsense.
+/// A small generator of repeatable random input.
 struct Noise(u64);
 
 impl Noise {
@@ -32,7 +33,7 @@ impl Noise {
         of[self.below(of.len())]
     }
 
-    /// Bytes whose number is often one that means something.
+    /// Bytes, in most cases of a length that some kind expects.
     fn bytes(&mut self) -> Vec<u8> {
         let size = match self.below(3) {
             0 => self.below(70),
@@ -133,7 +134,8 @@ fn values_and_formats() {
         for datum in &data {
             renderer.trace(&mut out, datum);
         }
-        // A line for each of at most a thousand bytes' frames, each with the largest indentation.
+        // At most 3 values with 127 frames (1016 bytes) each, a line per frame with the greatest
+        // indentation.
         assert!(out.len() < 4 * 128 * 70_000);
         out.clear();
         if let Some(format) = noise.format() {

@@ -1,16 +1,16 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The lines that probes' records stand on: header, CPU and probe columns, and the indentation of `flowindent`.
+//! The columns before a record's values: header, CPU, probe, and the indentation of `flowindent`.
 //!
-//! Whether a probe is a function's entry or return is guessed from its name alone, so that probes of
-//! applications such as `method-entry` take part. Several clauses of one probe fire one after the other; only
-//! the first of an entry and the last of a return may change the indentation, which [`Flow::step`] finds out by
-//! looking at the enabled probes before and after.
+//! Whether a probe is a function's entry or return is guessed from its name alone, so that probes
+//! of applications such as `method-entry` are indented too. If several clauses of one probe fire in
+//! succession, only the first of an entry and the last of a return may change the indentation.
+//! [`Flow::step`] detects this by the enabled probes before and after.
 //!
-//! The columns of numbers, CPU and probe, may be left out: they differ from run to run.
+//! The columns for CPU and probe id may be omitted, because they differ from run to run.
 
-/// Appends the header of the default output, with columns of numbers if `numbered`.
+/// Appends the header of the default output, with columns for CPU and probe id if `numbered`.
 pub fn header(out: &mut Vec<u8>, numbered: bool) {
     if numbered {
         put!(out, "{:>3} {:>6} ", "CPU", "ID");
@@ -26,7 +26,7 @@ pub fn flow_header(out: &mut Vec<u8>, numbered: bool) {
     put!(out, "{:<41}\n", "FUNCTION");
 }
 
-/// Appends the columns before a probe's records; `numbers` are those of CPU and probe.
+/// Appends the columns before a probe's records. `numbers` are the CPU and the probe id.
 pub fn probe(out: &mut Vec<u8>, numbers: Option<(u32, u32)>, func: &str, name: &str) {
     if let Some((cpu, id)) = numbers {
         put!(out, "{cpu:3} {id:6} ");
@@ -34,19 +34,19 @@ pub fn probe(out: &mut Vec<u8>, numbers: Option<(u32, u32)>, func: &str, name: &
     put!(out, "{:>32} ", format!("{func}:{name}"));
 }
 
-/// What a probe does to the indentation.
+/// The effect of a probe on the indentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlowKind {
-    /// Indents what follows.
+    /// Indents the records that follow.
     Entry,
-    /// Ends what an entry began.
+    /// Ends the indentation of an entry.
     Return,
-    /// Nothing.
+    /// No effect.
     None,
 }
 
 impl FlowKind {
-    /// What a probe's name tells.
+    /// Derives the kind from a probe's name: `entry` or `return`, alone or after a hyphen.
     pub fn of(name: &str) -> Self {
         let ends = |word: &str| {
             name.strip_suffix(word)
@@ -62,7 +62,7 @@ impl FlowKind {
     }
 }
 
-/// An enabled probe, as the flow sees it.
+/// An enabled probe, identified by its clause and probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Enabled {
     /// The enabled probe's id.
@@ -72,7 +72,7 @@ pub struct Enabled {
 }
 
 impl Enabled {
-    /// Whether the two are clauses of one probe, and not the same clause twice.
+    /// Whether both are different clauses of the same probe.
     fn is_sibling(self, other: Option<Self>) -> bool {
         other.is_some_and(|other| other.probe == self.probe && other.epid != self.epid)
     }
@@ -85,12 +85,13 @@ pub struct Flow {
     last: Option<Enabled>,
 }
 
-/// The most columns that are indented: beyond it the output is unreadable, but memory stays bounded.
+/// Maximum indentation, columns. It bounds memory; the output is unreadable long before.
 const MAX_INDENT: usize = 4096;
 
 impl Flow {
-    /// Appends the columns before the records of `enabled`, a probe named `provider`, `func`, `name`; `next` is
-    /// what follows in the buffer.
+    /// Appends the columns before a record of `enabled`, whose probe has the names `provider`,
+    /// `func` and `name`. `cpu` is omitted if it is `None`. `next` is the enabled probe of the
+    /// record that follows.
     pub fn step(
         &mut self,
         out: &mut Vec<u8>,
@@ -187,7 +188,7 @@ mod tests {
         }
     }
 
-    /// Prints the flow of `(epid, probe, name)`s.
+    /// Prints the flow of `steps`, which are EPID, probe id and names.
     fn flow(steps: &[(u32, u32, (&str, &str, &str))]) -> String {
         let mut out = Vec::new();
         let mut flow = Flow::default();

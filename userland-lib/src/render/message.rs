@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What the consumer says about faults and about what was lost.
+//! The consumer's messages about faults and drops.
 //!
-//! The texts are those that dtrace(1) prints after `dtrace: `, with the newline that ends them.
+//! The texts are those that dtrace(1) prints after `dtrace: `, with the final newline.
 
 use dtrace_uapi::{fault::Fault, ioctl::Status};
 
-/// The name of a fault.
+/// Returns the text for a fault.
 pub fn fault(fault: Fault) -> &'static str {
     match fault {
         Fault::Unknown => "unknown fault",
@@ -27,7 +27,7 @@ pub fn fault(fault: Fault) -> &'static str {
     }
 }
 
-/// An enabled probe, as messages name it.
+/// An enabled probe, with all that messages say of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Probe<'a> {
     /// The enabled probe's id.
@@ -48,25 +48,26 @@ impl Probe<'_> {
     }
 }
 
-/// What the `ERROR` probe tells: its arguments.
+/// The arguments of the `ERROR` probe, and the cause of a refused access.
 #[derive(Clone, Copy, Debug)]
 pub struct Error {
-    /// The action, from 1; 0 is the predicate.
+    /// The number of the action, from 1; 0 is the predicate.
     pub action: u32,
-    /// Where in the DIF, if it is known.
+    /// The offset in the DIF, bytes, if it is known.
     pub offset: Option<u32>,
     /// The fault.
     pub fault: Fault,
-    /// The address that could not be used.
+    /// The address that could not be used, `u64::MAX` if it is unknown; for [`Fault::BadIndex`] the
+    /// index, for [`Fault::BadSize`] the size.
     pub addr: u64,
-    /// What capability one lacks for that.
+    /// The capability that the consumer lacks for the access, if it lacks one.
     pub lacks: Option<&'static str>,
 }
 
-/// A fault in probe context.
+/// Returns the message for a fault in probe context.
 pub fn error(probe: &Probe<'_>, error: &Error) -> String {
     let details = match error.fault {
-        // The address that nobody knows.
+        // The kernel reports this address if it does not know the real one.
         Fault::BadAddr if error.addr == u64::MAX => String::new(),
         Fault::BadAddr | Fault::BadAlign | Fault::BadStack | Fault::BadSize => {
             format!(" ({:#x})", error.addr)
@@ -93,7 +94,7 @@ pub fn error(probe: &Probe<'_>, error: &Error) -> String {
     )
 }
 
-/// A fault of the consumer itself, while it handled a record.
+/// Returns the message for an error of the consumer itself while it handled a record.
 pub fn library_error(probe: &Probe<'_>, reason: &str) -> String {
     format!("{}: {reason}\n", probe.text())
 }
@@ -106,17 +107,18 @@ fn plural(n: u64) -> &'static str {
     }
 }
 
-/// Records lost from a CPU's principal buffer.
+/// Returns the message for `n` records dropped from a CPU's principal buffer.
 pub fn principal_drops(n: u64, cpu: u32) -> String {
     format!("{n} drop{} on CPU {cpu}\n", plural(n))
 }
 
-/// Records lost from a CPU's aggregation buffer.
+/// Returns the message for `n` records dropped from a CPU's aggregation buffer.
 pub fn aggregation_drops(n: u64, cpu: u32) -> String {
     format!("{n} aggregation drop{} on CPU {cpu}\n", plural(n))
 }
 
-/// What was lost between two states of a consumer, a message for each kind.
+/// Returns the drops between two states of a consumer: the tag and the message of each kind that
+/// increased.
 pub fn status_drops(old: &Status, new: &Status) -> Vec<(&'static str, String)> {
     let kinds = [
         (
@@ -315,7 +317,7 @@ mod tests {
         new.returns = 4;
         new.missed = 5;
         new.unbuffered = 6;
-        // A clause that missed the memory has been told as a fault.
+        // No message for these: a clause that did not get its memory was reported as a fault.
         new.waits = 9;
         new.waits_in_vain = 7;
         new.carried = 8;

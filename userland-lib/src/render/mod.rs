@@ -1,17 +1,17 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! From values to text, byte for byte as dtrace(1) prints it.
+//! Converts recorded values to text, byte for byte as dtrace(1) prints it.
 //!
-//! Everything here is a function from recorded bytes to output bytes: no record is walked, nothing is read from
-//! the kernel. What the text depends on besides the value (options, symbols, the time zone) is gathered in
-//! [`Renderer`], so that every layout is tested on the host. Output goes into a `Vec<u8>`, not a `String`:
-//! traced strings are whatever bytes the traced program had, and they pass through untouched.
+//! The functions here turn recorded bytes into output bytes. They walk no records and read nothing
+//! from the kernel. All else that the text depends on (options, symbols, the time zone) is in
+//! [`Renderer`], so that every layout can be tested on the host. Output goes to a `Vec<u8>`, not to
+//! a `String`, because a traced string may hold any bytes, and these are passed through unchanged.
 //!
-//! Invariant: recorded data comes from outside; no content or length of it makes a function here panic or
+//! Invariant: recorded data is untrusted. No content or length of it makes a function here panic or
 //! allocate more than a bounded multiple of its input and of the format's widths.
 
-/// Appends formatted text to a `Vec<u8>`, which takes everything.
+/// Appends formatted text to a `Vec<u8>`.
 macro_rules! put {
     ($out:expr, $($arg:tt)*) => {{
         // Writing to a Vec cannot fail.
@@ -45,43 +45,44 @@ pub use symbol::{Location, NoSymbols, Symbolizer};
 pub use time::Zone;
 pub use value::{Datum, Kind};
 
-/// The options that change how values are printed.
+/// Options that change how values are printed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Style {
-    /// `quiet`: values of `trace()` stand without columns.
+    /// `quiet`: values of `trace()` are not padded to columns.
     pub quiet: bool,
-    /// `rawbytes`: byte arrays are always dumped, never shown as strings.
+    /// `rawbytes`: byte arrays are always dumped, never shown as strings; `trace()` also dumps
+    /// strings and numbers.
     pub rawbytes: bool,
-    /// `stackindent`: columns before a stack's frames.
+    /// `stackindent`: indentation of a stack's frames, columns.
     pub stackindent: Option<usize>,
-    /// `aggzoom`: the longest bar of a distribution is scaled to the column's width.
+    /// `aggzoom`: bars are scaled so that the longest nearly fills the column.
     pub aggzoom: bool,
     /// `agghist`: counts and sums are printed as bars.
     pub agghist: bool,
-    /// `aggpack`: a distribution is printed in one line.
+    /// `aggpack`: a distribution is printed on one line.
     pub aggpack: bool,
-    /// Whether that line may have more than ASCII characters.
+    /// Whether that line may contain characters other than ASCII.
     pub utf8: bool,
-    /// `encoding`: bars may end in eighths of a character of UTF-8.
+    /// `encoding=utf8`: bars are drawn with UTF-8 blocks and may end in eighths of a character.
     pub eighths: bool,
-    /// `mangled`: names of C++ and Rust are shown as the linker has them.
+    /// `mangled`: C++ and Rust symbols are shown mangled.
     pub mangled: bool,
-    /// `frames=buildid`: frames of processes are shown by the build of their program.
+    /// `frames=buildid`: user frames are shown as build ID and offset in the file.
     pub build_ids: bool,
-    /// `inlines`: functions that are inlined at a frame of a process have lines of their own.
+    /// `inlines`: functions inlined at a user frame have lines of their own.
     pub inlines: bool,
     /// The order in which aggregations are printed.
     pub sort: Sort,
 }
 
-/// What a value's text depends on besides the value.
+/// Everything that a value's text depends on besides the value.
 #[derive(Clone, Copy)]
 pub struct Renderer<'a> {
     /// The options.
     pub style: &'a Style,
-    /// Names of addresses.
+    /// Resolves addresses to names.
     pub symbols: &'a dyn Symbolizer,
-    /// The zone of times.
+    /// The time zone in which times are printed.
     pub zone: &'a Zone,
 }
 
@@ -92,7 +93,8 @@ mod testing {
     use dtrace_uapi::interp::Word;
     use std::rc::Rc;
 
-    /// Knows two kernel functions and one of a process, which has others inlined at one of its instructions.
+    /// Knows some functions of the kernel and of process 42. One of the latter, `malloc`, has other
+    /// functions inlined at one of its instructions.
     pub struct Fixture;
 
     impl Symbolizer for Fixture {
@@ -145,7 +147,7 @@ mod testing {
         }
     }
 
-    /// Shows the ends of lines and the blanks at their ends.
+    /// Makes the ends of lines, and blanks before them, visible.
     pub fn visible(text: &str) -> String {
         let line = |line: &str| match line.strip_suffix('\n') {
             Some(line) => format!("|{line}$\n"),

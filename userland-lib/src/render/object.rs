@@ -3,18 +3,18 @@
 
 //! `print()` of a value: its type and all of its members, as illumos prints them.
 //!
-//! Each member stands on a line with its type, four columns further in than what it is in. Integers are hexadecimal,
-//! arrays stand in brackets, text in quotes. Nothing is followed. What the record holds may be less than the value
-//! (`printsize`); `...` stands for the rest.
+//! Each member has a line with its type, indented by four columns more than the structure that
+//! contains it. Integers are hexadecimal, arrays are in brackets, text is in quotes. Pointers are
+//! not followed. The record may hold less than the value (`printsize`); `...` stands for the rest.
 
 use super::structure::{integer, Field, Form, Shape, DEPTH};
 use super::{float, pad, Renderer};
 
-/// Columns of a level.
+/// Indentation per level of nesting, columns.
 const INDENT: usize = 4;
 
 impl Renderer<'_> {
-    /// Appends the value of which `data` was recorded.
+    /// Appends a value of type `shape`. `data` is its recorded bytes, which may be truncated.
     pub fn object(&self, out: &mut Vec<u8>, shape: &Shape, data: &[u8]) {
         let mut printer = Printer { out, data };
         put!(printer.out, "{} ", shape.name);
@@ -26,10 +26,10 @@ impl Renderer<'_> {
     }
 }
 
-/// Where a value lies.
+/// The position of a value in the recorded bytes.
 #[derive(Clone, Copy, Default)]
 struct Place {
-    /// First bit.
+    /// Offset of its first bit.
     bit: u64,
     /// Width of a bit-field, 0 for a plain value.
     bits: u32,
@@ -119,7 +119,7 @@ impl<'a> Printer<'a> {
 
     fn array(&mut self, element: &Shape, count: u64, place: Place, depth: usize) {
         let records = matches!(element.form, Form::Record(_));
-        // What has no size has no value either.
+        // Elements without size have no values; printing `count` of them would be unbounded.
         let count = if element.size == 0 { 0 } else { count };
         put!(self.out, "[");
         for i in 0..count {
@@ -177,7 +177,7 @@ impl<'a> Printer<'a> {
             }
             (Form::Int { .. } | Form::Pointer, Some(0)) => put!(self.out, "0"),
             (Form::Int { .. } | Form::Pointer, Some(value)) => put!(self.out, "{value:#x}"),
-            // Wider than any integer of D's: as it lies in memory, from the top.
+            // Wider than any D integer: all bytes, the most significant first.
             (Form::Int { .. }, None) if width > 64 && rest.len() as u64 >= shape.size => {
                 let size = shape.size as usize;
                 put!(self.out, "0x");
@@ -211,12 +211,13 @@ fn is_char(shape: &Shape) -> bool {
     shape.size == 1 && matches!(shape.name.as_str(), "char" | "const char")
 }
 
-/// Also a part of a letter that is not ASCII's.
+/// Whether the byte is printed unescaped. Bytes of characters other than ASCII are.
 fn is_printable(byte: u8) -> bool {
     byte >= b' ' && byte != 0x7f
 }
 
-/// The recorded text of a value: of a string up to its NUL, of an array of characters if that is all printable.
+/// Returns the recorded text of a value, up to its NUL if there is one: of any string, and of an
+/// array of characters if all of its text is printable.
 fn text_of<'a>(shape: &Shape, data: &'a [u8]) -> Option<&'a [u8]> {
     let Form::Array {
         text: true, count, ..

@@ -3,23 +3,23 @@
 
 //! C's integer and string conversions: sign, prefix, precision, padding.
 //!
-//! A [`Spec`] is a conversion whose `*` are resolved. Numbers come as sign and magnitude, so that `i64::MIN`
-//! and `u64::MAX` go the same way.
+//! A [`Spec`] is a conversion whose `*` are resolved. Numbers are formatted as sign and magnitude,
+//! so that `i64::MIN` and `u64::MAX` take the same path.
 
 use crate::format::{Flags, MAX_COUNT};
 
 /// A conversion's flags, width and precision.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spec {
-    /// The flags; of these `-` may come from a negative `*`.
+    /// The flags; `-` may result from a negative `*`.
     pub flags: Flags,
-    /// The least number of bytes.
+    /// Minimum width, bytes.
     pub width: usize,
-    /// Digits at least, bytes at most.
+    /// Minimum number of digits of a number, maximum number of bytes of a string.
     pub precision: Option<usize>,
 }
 
-/// How digits are written.
+/// Base and letters of the digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Radix {
     /// Decimal.
@@ -37,7 +37,7 @@ pub fn fill(out: &mut Vec<u8>, byte: u8, n: usize) {
     out.resize(out.len() + n, byte);
 }
 
-/// Appends `text`, padded with spaces to `width`: on the right if `left`-adjusted.
+/// Appends `text`, padded with spaces to `width` (at most [`MAX_COUNT`]): on the right if `left`.
 pub fn pad(out: &mut Vec<u8>, text: &[u8], width: usize, left: bool) {
     let n = width.min(MAX_COUNT).saturating_sub(text.len());
     if !left {
@@ -49,13 +49,13 @@ pub fn pad(out: &mut Vec<u8>, text: &[u8], width: usize, left: bool) {
     }
 }
 
-/// Appends at most `precision` bytes of `text`, padded.
+/// Appends at most `spec.precision` bytes of `text`, padded.
 pub fn string(out: &mut Vec<u8>, spec: &Spec, text: &[u8]) {
     let n = spec.precision.unwrap_or(text.len()).min(text.len());
     pad(out, &text[..n], spec.width, spec.flags.left);
 }
 
-/// What stands before a signed number's digits.
+/// Returns the sign that is printed before a number's digits.
 fn sign(spec: &Spec, negative: bool) -> &'static str {
     if negative {
         "-"
@@ -68,7 +68,7 @@ fn sign(spec: &Spec, negative: bool) -> &'static str {
     }
 }
 
-/// Appends a signed number in decimal, as it is.
+/// Appends a signed number in decimal, without any flags, width or precision.
 pub fn decimal(out: &mut Vec<u8>, value: i64) {
     let mut bytes = [0; DIGITS_MAX];
     let mut left = value.unsigned_abs();
@@ -87,7 +87,7 @@ pub fn decimal(out: &mut Vec<u8>, value: i64) {
     out.extend_from_slice(&bytes[start..]);
 }
 
-/// Appends a signed number in decimal.
+/// Appends a signed number in decimal, by `spec`.
 pub fn signed(out: &mut Vec<u8>, spec: &Spec, value: i64) {
     let digits = Digits::new(spec, value.unsigned_abs(), Radix::Dec);
     number(
@@ -99,13 +99,13 @@ pub fn signed(out: &mut Vec<u8>, spec: &Spec, value: i64) {
     );
 }
 
-/// Appends an unsigned number.
+/// Appends an unsigned number, by `spec`.
 pub fn unsigned(out: &mut Vec<u8>, spec: &Spec, value: u64, radix: Radix) {
     let mut digits = Digits::new(spec, value, radix);
     let prefix = match radix {
         Radix::Hex if spec.flags.alt && value != 0 => "0x",
         Radix::HexUpper if spec.flags.alt && value != 0 => "0X",
-        // The prefix of octal counts as a digit.
+        // The octal prefix `0` counts as a digit of the precision.
         Radix::Oct if spec.flags.alt && digits.zeros == 0 && digits.text() != b"0" => {
             digits.zeros = 1;
             ""
@@ -118,17 +118,17 @@ pub fn unsigned(out: &mut Vec<u8>, spec: &Spec, value: u64, radix: Radix) {
 /// Appends a floating-point number's sign and body; infinities are not padded with zeros.
 pub fn float(out: &mut Vec<u8>, spec: &Spec, negative: bool, body: &str, finite: bool) {
     let mut spec = *spec;
-    // A float's precision is already in its digits; here it would switch zeros off.
+    // The digits already have the precision; a precision here would disable padding with zeros.
     spec.precision = None;
     spec.flags.zero &= finite;
     number(out, &spec, sign(&spec, negative), 0, body.as_bytes());
 }
 
-/// Most digits of a number: 64 bits in octal.
+/// Maximum digits of a number: 64 bits in octal.
 const DIGITS_MAX: usize = 22;
 
-/// A number's digits, and the zeros that a precision puts before them. On the stack, because numbers are most of
-/// what is printed.
+/// A number's digits, and the count of zeros that the precision adds before them. Kept on the stack
+/// to avoid allocations, because numbers are most of the output.
 struct Digits {
     bytes: [u8; DIGITS_MAX],
     start: usize,
@@ -150,14 +150,14 @@ impl Digits {
         }
         let least = spec.precision.unwrap_or(1).min(MAX_COUNT);
         if value == 0 && least == 0 {
-            // A zero of precision zero has no digit.
+            // As in C, zero has no digits if the precision is zero.
             digits.start = DIGITS_MAX;
         }
         digits.zeros = least.saturating_sub(digits.text().len());
         digits
     }
 
-    /// Writes `value` from its last digit on.
+    /// Writes the digits of `value`, the last first, towards the start of `bytes`.
     #[inline(always)]
     fn write(&mut self, mut value: u64, base: u64, letters: &[u8]) {
         loop {

@@ -1,11 +1,12 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! `printa()`, and the aggregations that are printed at the end.
+//! `printa()`, and the aggregations that are printed at the end of tracing.
 //!
-//! By default a row is its keys in columns, the values, and a newline; a `printa()` without a format puts an
-//! empty line before its rows. With a format the rows are what the format makes of them and nothing else.
-//! Several aggregations are joined: a row for each key that any of them has.
+//! By default a row consists of its keys in columns, its values, and a newline. A `printa()`
+//! without a format prints an empty line before its rows. With a format, the rows are the output of
+//! the format and nothing else. Several aggregations are joined: there is a row for each key that
+//! any of them has.
 
 use dtrace_uapi::action::Action;
 
@@ -22,7 +23,7 @@ use crate::{
 };
 
 impl Renderer<'_> {
-    /// Appends every aggregation that no `printa()` has printed, as the consumer does when it ends.
+    /// Appends every aggregation that no `printa()` has printed, as the consumer does at its end.
     pub fn aggregations(&self, out: &mut Vec<u8>, aggregations: &Aggregations) {
         let order = &self.style.sort;
         let mut all: Vec<&Aggregation> = aggregations.unprinted().collect();
@@ -34,7 +35,7 @@ impl Renderer<'_> {
         }
     }
 
-    /// Appends the rows of one aggregation in the form that the options ask for.
+    /// Appends the rows of one aggregation in the form that the options select.
     fn whole(&self, out: &mut Vec<u8>, aggregation: &Aggregation) {
         let rows = aggregate::sorted(aggregation, &self.style.sort);
         if self.style.agghist && compact::has_bars(aggregation.func()) {
@@ -48,7 +49,10 @@ impl Renderer<'_> {
         }
     }
 
-    /// Appends what `printa()` of the aggregations `ids` prints.
+    /// Appends the output of `printa()` of the aggregations `ids`; unknown ids are ignored.
+    ///
+    /// Fails if the format needs more keys than there are or a value does not fit its conversion.
+    /// Rows before that one stay in `out`, and the aggregations are not marked as printed.
     pub fn printa(
         &self,
         out: &mut Vec<u8>,
@@ -79,7 +83,7 @@ impl Renderer<'_> {
         Ok(())
     }
 
-    /// A row in its default form.
+    /// Appends a row in its default form.
     fn row(&self, out: &mut Vec<u8>, key: &[Key], values: &[(&Aggregation, &Row)]) {
         for key in key {
             self.key(out, &key.datum());
@@ -94,7 +98,7 @@ impl Renderer<'_> {
         out.push(b'\n');
     }
 
-    /// A value in its default form.
+    /// Appends a value in its default form.
     fn value(&self, out: &mut Vec<u8>, aggregation: &Aggregation, words: &[u64]) {
         match number(aggregation, words) {
             Some(Value::Int(value)) => put!(out, " {value:16}"),
@@ -103,8 +107,8 @@ impl Renderer<'_> {
         }
     }
 
-    /// A row as a format makes it: plain conversions take the keys in turn, those with `@` the values. Beyond the
-    /// last value the first comes again.
+    /// Appends a row by a format. Plain conversions take the keys in turn, those with `@` the
+    /// values. After the last value the first is used again.
     fn formatted_row(
         &self,
         out: &mut Vec<u8>,
@@ -129,7 +133,7 @@ impl Renderer<'_> {
         })
     }
 
-    /// A value in a conversion; a distribution looks the same in every one.
+    /// Appends a value by a conversion. A distribution has the same form in every conversion.
     fn aggregated(
         &self,
         out: &mut Vec<u8>,
@@ -155,7 +159,7 @@ impl Renderer<'_> {
             'o' | 'O' => Radix::Oct,
             'x' | 'p' => Radix::Hex,
             'X' => Radix::HexUpper,
-            // A time or an address, as the value is one to its user.
+            // Times and addresses are unsigned.
             'Y' | 'T' | 'a' | 'A' => {
                 let data = value.to_ne_bytes();
                 let datum = Datum::new(Kind::Int { signed: false }, &data);
@@ -176,13 +180,13 @@ impl Renderer<'_> {
     }
 }
 
-/// The number that a row's data amounts to.
+/// The result of a row's data.
 enum Value {
     Int(i64),
     Float(f64),
 }
 
-/// The number of `words`, the data of a row or of a CPU; `None` for a distribution.
+/// Returns the result of `words`, the data of a row or of one CPU; `None` for a distribution.
 fn number(aggregation: &Aggregation, words: &[u64]) -> Option<Value> {
     let normal = aggregation.normal();
     Some(Value::Int(match aggregation.func() {
@@ -219,7 +223,7 @@ mod tests {
         aggs.merge(id, func, &keys, &value, &Fixture).unwrap();
     }
 
-    /// Two aggregations over name and number; the second lacks one key and has another.
+    /// Two aggregations with keys of name and number. Each has a key that the other lacks.
     fn two() -> Aggregations {
         let mut aggs = Aggregations::default();
         for (id, func, name, number, words) in [

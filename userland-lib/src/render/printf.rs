@@ -1,11 +1,12 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! `printf()`: a format's conversions applied to recorded values.
+//! `printf()`: applies a format's conversions to recorded values.
 //!
-//! A conversion letter says how a value looks, the recorded value how wide it is and whether it has a sign: `%d`
-//! of an unsigned type prints no sign, `%x` of a negative `char` prints two digits. Records come from outside,
-//! so a value that does not fit its conversion is an error, not a panic; nothing is printed then.
+//! The conversion letter determines the form of a value; the recorded value determines its size and
+//! whether it is signed. So `%d` of an unsigned type prints no sign, and `%x` of a negative `char`
+//! prints two digits. Records are untrusted: a value that does not fit its conversion is an error,
+//! not a panic, and then nothing is printed.
 
 use std::{
     borrow::{Borrow, Cow},
@@ -21,22 +22,22 @@ use super::{
 };
 use crate::format::{Conversion, Count, Format, Item, Size, MAX_COUNT};
 
-/// Why values cannot be printed with a format; conversions are counted from 1.
+/// Why values cannot be printed with a format. Conversions are counted from 1.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum RenderError {
     /// There are fewer values than conversions.
     #[error("format conversion #{0} has no recorded value")]
     Missing(usize),
-    /// The value's size is none that the conversion prints.
+    /// The conversion (first number) cannot print a value of this size (second number, bytes).
     #[error("format conversion #{0} cannot print a value of {1} bytes")]
     Size(usize, usize),
 }
 
-/// Why one conversion fails: it cannot print its value.
+/// The error of a conversion that cannot print its value.
 pub(super) struct Unfit;
 
 impl Renderer<'_> {
-    /// Appends `format` with `args`.
+    /// Appends `format` with `args`. On an error `out` is unchanged.
     pub fn printf<'d, D: Borrow<Datum<'d>>>(
         &self,
         out: &mut Vec<u8>,
@@ -59,8 +60,9 @@ impl Renderer<'_> {
         })
     }
 
-    /// Walks `format`; `each` prints a conversion or says the size of the value that did not fit, or `None` if
-    /// there was no value.
+    /// Appends the literals of `format` and calls `each` for every conversion, numbered from 1.
+    /// `each` prints the conversion, or fails with the size of the value that did not fit, or
+    /// with `None` if there was no value. On an error `out` is unchanged.
     pub(super) fn format<F>(
         &self,
         out: &mut Vec<u8>,
@@ -75,7 +77,7 @@ impl Renderer<'_> {
         for item in &format.items {
             match item {
                 Item::Literal(text) => match &text[..] {
-                    // What stands between values, most often.
+                    // Fast path: most literals are a single byte between two values.
                     [byte] => out.push(*byte),
                     bytes => out.extend_from_slice(bytes),
                 },
@@ -108,6 +110,7 @@ impl Renderer<'_> {
             return Ok(());
         }
         match kind {
+            // `%a` and `%A` print addresses, unless the value is a floating-point number.
             'e' | 'E' | 'f' | 'F' | 'g' | 'G' | 'a' | 'A'
                 if datum.kind == Kind::Float || !matches!(kind, 'a' | 'A') =>
             {
@@ -123,7 +126,7 @@ impl Renderer<'_> {
         Ok(())
     }
 
-    /// The text of a conversion that pads text.
+    /// Returns the text of a conversion that pads text.
     fn textual<'d>(
         &self,
         kind: char,
@@ -153,7 +156,8 @@ impl Renderer<'_> {
         }
     }
 
-    /// `%a` and `%A`: the address with its distance from the symbol, or the module of `mod()` and `umod()`.
+    /// Returns the text of `%a` and `%A`: symbol and offset, or the object for `mod()` and
+    /// `umod()`.
     fn address(&self, kind: char, datum: &Datum<'_>) -> Result<String, Unfit> {
         if matches!(datum.kind, Kind::Mod | Kind::Umod) {
             return self.location(datum).ok_or(Unfit);
@@ -174,7 +178,8 @@ impl Renderer<'_> {
     }
 }
 
-/// Appends what is most of all that is printed, strings and signed numbers by a bare conversion; `false`: it is something else.
+/// Fast path for most values: appends strings and signed numbers of bare conversions. Returns
+/// `false`, without output, for all others.
 #[inline]
 fn common(out: &mut Vec<u8>, kind: char, datum: &Datum<'_>) -> bool {
     match (kind, datum.kind) {
@@ -188,11 +193,13 @@ fn common(out: &mut Vec<u8>, kind: char, datum: &Datum<'_>) -> bool {
     true
 }
 
-/// A conversion's width and precision, which may be arguments.
+/// A conversion whose width and precision may still be arguments (`*`).
 pub(super) struct Unresolved<'a>(pub &'a Conversion);
 
 impl Unresolved<'_> {
-    /// Takes the values of `*` from `args`. A negative width adjusts to the left; a negative precision is none.
+    /// Takes the values of `*` from `args`. A negative width adjusts to the left; a negative
+    /// precision counts as none. Fails with the size of a value that is not an integer, or with
+    /// `None` if there is no value.
     pub fn resolve<'d, D: Borrow<Datum<'d>>>(
         self,
         args: &mut impl Iterator<Item = D>,
@@ -201,7 +208,7 @@ impl Unresolved<'_> {
         let mut star = || -> Result<i64, Option<usize>> {
             let datum = args.next().ok_or(None)?;
             let datum = datum.borrow();
-            // As C does: an int.
+            // An `int`, as in C.
             let value = datum.signed().ok_or(Some(datum.data.len()))?;
             Ok(i64::from(value as i32))
         };
@@ -224,13 +231,13 @@ impl Unresolved<'_> {
             Some(Count::Fixed(n)) => Some(n),
             Some(Count::Star) => u64::try_from(star()?).ok().map(cap),
         };
-        // To D a precision of zero is none, other than to C, but of what only C has.
+        // In D, unlike C, a precision of zero counts as none, except for `%e`, `%f` and `%g`.
         spec.precision = spec.precision.filter(|&n| n > 0 || conv.is_float());
         Ok(spec)
     }
 }
 
-/// Appends an integer or an address as a number. `hh` and `h` cut it, as they do in C.
+/// Appends an integer or an address as a number. `hh` and `h` truncate it, as in C.
 fn integer(
     out: &mut Vec<u8>,
     kind: char,
@@ -268,7 +275,7 @@ fn low_byte(datum: &Datum<'_>) -> Result<u8, Unfit> {
     datum.unsigned().map(|value| value as u8).ok_or(Unfit)
 }
 
-/// The bytes as in a C string literal.
+/// Escapes bytes as in a C string literal.
 fn escape(text: &[u8]) -> String {
     let mut out = String::with_capacity(text.len());
     for &byte in text {
@@ -290,7 +297,8 @@ fn escape(text: &[u8]) -> String {
     out
 }
 
-/// A string of 4-byte characters, up to one that is zero; what is no character is replaced.
+/// Decodes a string of 4-byte characters up to the first zero. Invalid characters are replaced by
+/// U+FFFD.
 fn wide_text(data: &[u8]) -> String {
     data.chunks_exact(4)
         .map(|chunk| u32::from_ne_bytes(chunk.try_into().unwrap_or_default()))
@@ -299,7 +307,7 @@ fn wide_text(data: &[u8]) -> String {
         .collect()
 }
 
-/// An internet address of either version, as it lies in memory.
+/// Formats an IPv4 (4 bytes) or IPv6 (16 bytes) address in network byte order.
 fn internet_address(data: &[u8]) -> Result<String, Unfit> {
     if let Ok(v4) = <[u8; 4]>::try_from(data) {
         return Ok(Ipv4Addr::from(v4).to_string());

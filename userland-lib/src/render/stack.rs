@@ -1,14 +1,16 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Stacks: a line for each frame, behind an indentation.
+//! Stacks: an indented line for each frame.
 //!
-//! A stack ends at its first address that is zero. Where the caller of a user stack's last frame was not found, a line says that. A user
-//! stack may bring frames of interpreted code behind its addresses; they stand in brackets beneath the frame of the interpreter's that executes them.
-//! Functions that the compiler has put into a frame's function are no frames: they have lines above it if that is wanted, which say so.
+//! A stack ends at its first address of zero. If the caller of a user stack's last frame was not
+//! found, a line says so. A user stack may have frames of interpreted code behind its addresses.
+//! They are printed in brackets below the frame of the evaluator that executes them. Functions that
+//! the compiler inlined into a frame's function are not frames; with the option `inlines` they have
+//! lines of their own above the frame, marked as inlined.
 //!
-//! A stack that was a value says itself whose it is and how deep. A program can change that; where it says more than there is,
-//! what there is is shown.
+//! A stack that is a D value begins with a head that names its owner and depth. The D program can
+//! change the head. If its depth exceeds the recorded addresses, only these are printed.
 
 use super::pad::{self, Spec};
 use super::{symbol, value::words, Datum, Kind, Location, Renderer};
@@ -17,21 +19,21 @@ use dtrace_uapi::interp::Word;
 use dtrace_uapi::types::{StackHead, STACK_GUESSED, STACK_LOST, STACK_NOWHERE};
 use zerocopy::FromBytes;
 
-/// Columns before a frame, unless `stackindent` says otherwise.
+/// Indentation of a frame unless `stackindent` is set, columns.
 const INDENT: usize = 14;
-/// The line behind a frame whose caller was not found.
+/// The line after a frame whose caller was not found.
 const LOST: &str = "[lost]";
-/// What follows a frame that no table led to.
+/// Marks a frame that was found without an unwind table.
 const GUESSED: &str = " (guessed)";
-/// The most that an option may indent.
+/// Maximum indentation that an option or a format can set, columns.
 const MAX_INDENT: usize = 65_535;
 
 impl Renderer<'_> {
-    /// Appends a stack; `spec` is of the `%k` that asks for it, if one does.
+    /// Appends a stack; `spec` is that of the conversion that prints it, if a format does.
     pub(super) fn stack(&self, out: &mut Vec<u8>, datum: &Datum<'_>, spec: Option<&Spec>) {
         let indent = match spec {
             None => self.style.stackindent.unwrap_or(INDENT).min(MAX_INDENT),
-            // One conversion formats many lines: its width indents them if it is left-adjusted.
+            // One conversion formats many lines: a left-adjusted width indents them.
             Some(spec) if spec.flags.left => spec.width.min(MAX_INDENT),
             Some(_) => 0,
         };
@@ -62,6 +64,7 @@ impl Renderer<'_> {
         if head.is_user == 0 {
             return self.kernel_frames(out, words(pcs).take(depth), layout);
         }
+        // `depth` does not count the mark of a caller that was not found.
         let is_more = words(pcs).nth(depth) == Some(STACK_LOST);
         let pcs = words(pcs).take(depth.saturating_add(is_more.into()));
         for (number, pc) in pcs.take_while(|&pc| pc != 0).enumerate() {
@@ -87,7 +90,8 @@ impl Renderer<'_> {
         }
     }
 
-    /// Appends the lines of a frame: of a process, with an address, of a number from the innermost one on.
+    /// Appends the lines of the frame `at`: process, address, and number of the frame from the
+    /// innermost, 0.
     fn user_lines(&self, out: &mut Vec<u8>, at: (u32, u64, usize), layout: &Layout) {
         let (pid, pc, number) = at;
         if pc == STACK_LOST {
@@ -95,6 +99,7 @@ impl Renderer<'_> {
         }
         let is_guess = pc & STACK_NOWHERE == STACK_GUESSED;
         let at = match pc {
+            // The mark alone: the process was interrupted at address 0.
             STACK_NOWHERE => 0,
             _ if is_guess => pc & !STACK_GUESSED,
             _ => pc,
@@ -108,7 +113,7 @@ impl Renderer<'_> {
         layout.line(out, frame.text.as_bytes());
     }
 
-    /// The frame of a process at an address, of a number from the innermost one on.
+    /// Returns a user frame, given as in [`user_lines`](Self::user_lines).
     fn user_frame(&self, (pid, pc, number): (u32, u64, usize)) -> Frame {
         let build = (self.style.build_ids).then(|| self.symbols.build(pid, pc));
         if let Some((id, offset)) = build.flatten() {
@@ -127,8 +132,9 @@ impl Renderer<'_> {
         }
     }
 
-    /// Where an address is to which a call returns. A call that never does may be the last that there is of a function: then the address is behind
-    /// that, in no function or at the next one's beginning.
+    /// Resolves a return address. A call that never returns may be the last instruction of its
+    /// function. Then the return address is behind that function: outside of any function, or at
+    /// the start of the next. In these cases the function of the call itself is returned.
     fn user_caller(&self, pid: u32, pc: u64) -> Option<Location> {
         let location = self.user(Some(pid), pc)?;
         if location
@@ -151,7 +157,8 @@ impl Renderer<'_> {
         }
     }
 
-    /// Appends a line for each function that is inlined at a frame: of a process, with an address, of a number from the innermost one on.
+    /// Appends a line for each function that is inlined at a user frame, given as in
+    /// [`user_lines`](Self::user_lines).
     fn inlined(
         &self,
         out: &mut Vec<u8>,
@@ -162,7 +169,8 @@ impl Renderer<'_> {
         let Some(object) = frame.object.as_ref().filter(|_| self.style.inlines) else {
             return;
         };
-        // A call may be the last that there is of a function: where it returns to is behind that.
+        // A call may be the last instruction of an inlined function: look up the call, not the
+        // return address.
         let at = if number == 0 { pc } else { pc.wrapping_sub(1) };
         for inlined in self.symbols.inlined(pid, at).iter() {
             let mut text = format!("{object}`{} [inlined]", self.name(&inlined.name));
@@ -174,14 +182,14 @@ impl Renderer<'_> {
     }
 }
 
-/// A frame of a process.
+/// A user frame.
 struct Frame {
     text: String,
-    /// The program or the library that it is in, where the text names that.
+    /// The program or library that contains it, if the text names that.
     object: Option<String>,
 }
 
-/// How the lines of a stack are set.
+/// Indentation and padding of a stack's lines.
 struct Layout {
     indent: usize,
     spec: Spec,
@@ -274,7 +282,7 @@ mod tests {
                 |              0x9000$
             "#]],
         );
-        // No more frames than the record has, whatever was said.
+        // A record may end without a zero.
         check_user(
             &data[..16],
             expect![[r#"
@@ -304,7 +312,8 @@ mod tests {
         );
     }
 
-    /// Where a program was interrupted where none can be; an address of the kernel's (`vsyscall`) has both bits by itself.
+    /// Instruction pointers at which no program can execute are marked with both bits; a kernel
+    /// address (`vsyscall`) has both bits itself.
     #[test]
     fn what_is_no_text_is_a_number() {
         let word = Word {
@@ -357,7 +366,8 @@ mod tests {
 
     #[test]
     fn a_call_that_never_returns_is_of_its_function() {
-        // Behind the last instruction of one function, and of one in front of another; the innermost frame is where it is.
+        // Return addresses behind a function's last instruction: before a gap, and before another
+        // function. The address of the innermost frame is not a return address.
         let data = bytes(&[42, 0x400120, 0x400100, 0x400120, 0x400128, 0]);
         check_user(
             &data,
@@ -394,7 +404,7 @@ mod tests {
                 |              ext4`ext4_map_blocks$
             "#]],
         );
-        // More than there are, or than mean something.
+        // A depth beyond the addresses, and beyond the zero that ends them.
         check(
             &value(0, u32::MAX, 0, &[0x1010, 0, 0x2000]),
             expect![[r#"
@@ -479,7 +489,8 @@ mod tests {
         );
     }
 
-    /// One that is called is looked up where it was called, the innermost where it is.
+    /// The innermost frame is looked up at its address, the others at the call before their return
+    /// address.
     #[test]
     fn inlined_functions_stand_above_their_frame() {
         let data = bytes(&[42, 0x400010, 0x400011, 0x400010, 0]);

@@ -1,37 +1,38 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! `print()` of a pointer: what it points to, member by member, each with its type.
+//! `print()` of a pointer: the object that it points to, member by member, each with its type.
 //!
-//! Members that are zero are left out: of a kernel structure most are, and what is left is what one looks for.
-//! Nothing is followed; pointers are numbers. What the record holds may be less than the object (`printsize`); the
-//! first member beyond it becomes `...`, and nothing is printed after it.
+//! Members that are zero are omitted: in a kernel structure most are, and the others are the
+//! interesting ones. Pointers are printed as numbers and not followed. The record may hold less
+//! than the object (`printsize`); the first member beyond its end is printed as `...`, and nothing
+//! after it.
 //!
-//! A closing brace is printed when the next member is reached, not when the last was left: so the dots stand within
-//! the innermost structure that was open.
+//! A closing brace is printed when the next member is reached, not when the previous one ends. So
+//! the dots appear inside the innermost structure that is still open.
 
 use std::ops::ControlFlow;
 
 use super::{float, pad, Renderer};
 use serde::{Deserialize, Serialize};
 
-/// Columns before the outermost type.
+/// Indentation of the outermost type, columns.
 const INDENT: usize = 44;
-/// Levels of nesting that are shown.
+/// Levels of nesting that are printed; deeper ones become `...`.
 pub const DEPTH: usize = 10;
 
-/// A type, as far as printing its values needs it.
+/// A type, reduced to what printing its values needs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shape {
     /// Its name in C.
     pub name: String,
-    /// Bytes.
+    /// Its size, bytes.
     pub size: u64,
-    /// What its bytes are.
+    /// The interpretation of its bytes.
     pub form: Form,
 }
 
-/// What the bytes of a value are.
+/// The interpretation of a value's bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Form {
     /// An integer.
@@ -49,32 +50,32 @@ pub enum Form {
     Array {
         /// Its elements.
         element: Box<Shape>,
-        /// How many there are.
+        /// Their number.
         count: u64,
         /// Whether it is text, which ends at its first NUL.
         text: bool,
     },
     /// A structure or union.
     Record(Vec<Field>),
-    /// Something that is not shown.
+    /// A value that is not printed.
     Opaque,
 }
 
 /// A member of a structure or union.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Field {
-    /// Its name; empty where it has none.
+    /// Its name; empty if it has none.
     pub name: String,
     /// Its type.
     pub shape: Shape,
-    /// Where it begins.
+    /// Its offset in the structure, bits.
     pub bit_offset: u64,
-    /// Width of a bit-field, 0 for a plain member.
+    /// Width of a bit-field, bits; 0 for a plain member.
     pub bits: u32,
 }
 
 impl Renderer<'_> {
-    /// Appends the object at `address`, of which `data` was recorded.
+    /// Appends the object at `address`. `data` is its recorded bytes, which may be truncated.
     pub fn structure(&self, out: &mut Vec<u8>, address: u64, shape: &Shape, data: &[u8]) {
         put!(out, "{address:#x} = *\n");
         let mut printer = Printer {
@@ -83,7 +84,7 @@ impl Renderer<'_> {
             open: Vec::new(),
         };
         let end = printer.visit("", shape, 0, 0, 0);
-        // An array that was cut off has no member behind it that would tell.
+        // Behind a truncated array there may be no member that would have printed the dots.
         if end.is_continue() && (data.len() as u64) < shape.size {
             printer.close(1);
             printer.line(1, "...");
@@ -95,7 +96,7 @@ impl Renderer<'_> {
 struct Printer<'a> {
     out: &'a mut Vec<u8>,
     data: &'a [u8],
-    /// Levels of the structures that are open, outermost first.
+    /// Depths of the structures whose closing brace is not printed yet, outermost first.
     open: Vec<usize>,
 }
 
@@ -105,7 +106,7 @@ impl Printer<'_> {
         put!(self.out, "{text}\n");
     }
 
-    /// Closes the structures at `depth` and deeper.
+    /// Prints the closing braces of the structures at `depth` and deeper.
     fn close(&mut self, depth: usize) {
         while let Some(&level) = self.open.last().filter(|level| **level >= depth) {
             self.open.pop();
@@ -113,7 +114,7 @@ impl Printer<'_> {
         }
     }
 
-    /// The recorded bytes of a value at `offset`, fewer where the record ends.
+    /// Returns the recorded bytes of a value at `offset`, fewer if the record ends before.
     fn bytes(&self, offset: u64, size: u64) -> &[u8] {
         let start = usize::try_from(offset).unwrap_or(usize::MAX);
         let rest = self.data.get(start..).unwrap_or_default();
@@ -121,7 +122,8 @@ impl Printer<'_> {
         &rest[..size.min(rest.len())]
     }
 
-    /// Prints a value and what is in it; breaks where the record ends.
+    /// Prints a value with its members. Breaks after printing the dots: at the end of the record,
+    /// or at [`DEPTH`].
     fn visit(
         &mut self,
         name: &str,
@@ -185,7 +187,7 @@ impl Printer<'_> {
         self.line(depth, &format!("{head} ["));
         for i in 0..count {
             let at = offset.saturating_add(i.saturating_mul(element.size));
-            // What was not recorded is told of by the next member.
+            // For unrecorded elements behind the first, the next member prints the dots.
             let recorded = at < self.data.len() as u64;
             if text && self.bytes(at, 1) == [0] || i > 0 && !recorded {
                 break;
@@ -198,7 +200,8 @@ impl Printer<'_> {
     }
 }
 
-/// The text of a value without members; `None` if it is not shown or lies beyond the record.
+/// Returns the text of a value without members; `None` if it is not printed or lies beyond the
+/// record.
 fn scalar(form: &Form, shape: &Shape, data: &[u8], bit_offset: u64, bits: u32) -> Option<String> {
     let start = usize::try_from(bit_offset / 8).ok()?;
     if let Form::Float = form {
@@ -227,7 +230,8 @@ fn scalar(form: &Form, shape: &Shape, data: &[u8], bit_offset: u64, bits: u32) -
     })
 }
 
-/// The `width` bits that begin `shift` bits into `data`; `None` for widths that no integer has, or beyond the end.
+/// Returns the `width` bits at bit offset `shift` of little-endian `data`; `None` if `width` is 0
+/// or above 64, or beyond the end of `data`. `shift` must be less than 64.
 pub(super) fn integer(data: &[u8], shift: u32, width: u32) -> Option<u64> {
     if width == 0 || width > 64 {
         return None;
@@ -290,7 +294,7 @@ mod tests {
         }
     }
 
-    /// Numbers, text, a union, a structure and an enumeration.
+    /// A structure of a number, text, a union, a structure and an enumeration.
     fn sample() -> Shape {
         let items = vec![("FIRST".into(), 0), ("SECOND".into(), 1)];
         let color = Shape {

@@ -3,7 +3,8 @@
 
 //! Addresses as text: ``object`symbol+0xoffset`` and its shorter forms.
 //!
-//! Rendering names no address itself: it asks a [`Symbolizer`]. What nobody knows is printed as a number.
+//! Rendering resolves no address itself but uses a [`Symbolizer`]. An address that cannot be
+//! resolved is printed as a number.
 
 use super::{pad, Datum, Kind, Renderer};
 use crate::dwarf::Inlined;
@@ -12,17 +13,18 @@ use dtrace_uapi::interp::Word;
 use std::borrow::Cow;
 use std::rc::Rc;
 
-/// Where an address lies.
+/// The object and the symbol that contain an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Location {
     /// The kernel module, or the file name of the program or library.
     pub object: String,
-    /// The symbol, and the address' distance from its start.
+    /// The symbol, and the offset of the address from its start; `None` if only the object is
+    /// known.
     pub symbol: Option<(String, u64)>,
 }
 
 impl Location {
-    /// An address `offset` behind the start of a symbol.
+    /// Makes the location at `offset` from the start of a symbol.
     pub fn symbol(object: &str, name: &str, offset: u64) -> Self {
         Self {
             object: object.into(),
@@ -30,7 +32,7 @@ impl Location {
         }
     }
 
-    /// An address that only its object is known of.
+    /// Makes the location of an address of which only the object is known.
     pub fn object(object: &str) -> Self {
         Self {
             object: object.into(),
@@ -39,42 +41,47 @@ impl Location {
     }
 }
 
-/// Names addresses.
+/// Resolves addresses to names.
 pub trait Symbolizer {
-    /// The kernel's address `pc`.
+    /// Resolves the kernel address `pc`.
     fn kernel(&self, pc: u64) -> Option<Location>;
 
-    /// The address `pc` of a process; without one, of the process that is traced (`-p`, `-c`), if any.
+    /// Resolves the address `pc` of the process `pid`; if that is `None`, of the target (`-p`,
+    /// `-c`), if there is one.
     fn user(&self, pid: Option<u32>, pc: u64) -> Option<Location>;
 
-    /// Which build of a program the address `pc` of a process is in, in hexadecimal digits, and where in its file.
+    /// Returns the build ID, in hexadecimal digits, of the file that contains the address `pc` of a
+    /// process, and the offset in that file.
     fn build(&self, _pid: u32, _pc: u64) -> Option<(Rc<str>, u64)> {
         None
     }
 
-    /// The text of a frame of interpreted code in a process.
+    /// Returns the text of a frame of interpreted code in a process.
     fn interpreted(&self, _pid: u32, _frame: Word) -> Option<String> {
         None
     }
 
-    /// The functions that are inlined at the address `pc` of a process, the innermost first.
+    /// Returns the functions that are inlined at the address `pc` of a process, the innermost
+    /// first.
     fn inlined(&self, _pid: u32, _pc: u64) -> Rc<[Inlined]> {
         Rc::default()
     }
 
-    /// A record of a process has come, which may end before an address in it is asked for.
+    /// Called when a record with addresses of a process was read, because the process may end
+    /// before they are resolved.
     fn note(&self, _pid: u32) {}
 
-    /// A buffer was taken from the kernel: what was known of processes before may be older than what its records tell of.
+    /// Called after a buffer was read from the kernel: information about processes that was
+    /// collected before may be older than its records.
     fn taken(&self) {}
 
-    /// The service of a port, for `%P`.
+    /// Returns the name of a port's service, for `%P`.
     fn port(&self, _port: u16) -> Option<String> {
         None
     }
 }
 
-/// Knows no name.
+/// A symbolizer that resolves nothing.
 pub struct NoSymbols;
 
 impl Symbolizer for NoSymbols {
@@ -87,7 +94,7 @@ impl Symbolizer for NoSymbols {
     }
 }
 
-/// `pc` at its location, with the distance from its symbol.
+/// Formats `pc` as symbol and offset.
 pub(super) fn address(pc: u64, location: Option<&Location>) -> String {
     match location {
         Some(Location {
@@ -98,7 +105,7 @@ pub(super) fn address(pc: u64, location: Option<&Location>) -> String {
     }
 }
 
-/// The symbol that `pc` lies in.
+/// Formats `pc` as the symbol that contains it.
 pub(super) fn symbol(pc: u64, location: Option<&Location>) -> String {
     match location {
         Some(Location {
@@ -110,7 +117,7 @@ pub(super) fn symbol(pc: u64, location: Option<&Location>) -> String {
     }
 }
 
-/// The object that `pc` lies in.
+/// Formats `pc` as the object that contains it.
 pub(super) fn object(pc: u64, location: Option<&Location>) -> String {
     match location {
         Some(location) => location.object.clone(),
@@ -119,12 +126,12 @@ pub(super) fn object(pc: u64, location: Option<&Location>) -> String {
 }
 
 impl Renderer<'_> {
-    /// Where an address of the kernel lies.
+    /// Resolves a kernel address; the name is demangled unless the options say otherwise.
     pub(super) fn kernel(&self, pc: u64) -> Option<Location> {
         self.shown(self.symbols.kernel(pc))
     }
 
-    /// Where an address of a process lies.
+    /// Resolves a user address; the name is demangled unless the options say otherwise.
     pub(super) fn user(&self, pid: Option<u32>, pc: u64) -> Option<Location> {
         self.shown(self.symbols.user(pid, pc))
     }
@@ -139,7 +146,7 @@ impl Renderer<'_> {
         Some(location)
     }
 
-    /// A linker's name as the options want it.
+    /// Returns a linker's name in the form that the options select.
     pub(super) fn name<'n>(&self, name: &'n str) -> Cow<'n, str> {
         match self.style.mangled {
             true => Cow::Borrowed(name),
@@ -147,7 +154,7 @@ impl Renderer<'_> {
         }
     }
 
-    /// The text of an address, as its kind asks; `None` if the datum is no address.
+    /// Returns the text of an address in the form of its kind; `None` if the datum is no address.
     pub(super) fn location(&self, datum: &Datum<'_>) -> Option<String> {
         let (pid, pc) = datum.address()?;
         let location = match pid {
@@ -162,7 +169,7 @@ impl Renderer<'_> {
         })
     }
 
-    /// The column of an address: of `sym()`, `mod()`, `usym()`, `umod()`, `uaddr()`.
+    /// Appends the column of a `sym()`, `mod()`, `usym()`, `umod()` or `uaddr()`.
     pub(super) fn location_column(&self, out: &mut Vec<u8>, datum: &Datum<'_>) {
         let text = self.location(datum).unwrap_or_default();
         out.extend_from_slice(b"  ");

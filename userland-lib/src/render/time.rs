@@ -3,9 +3,10 @@
 
 //! The times of `%Y` and `%T`, from nanoseconds since 1970.
 //!
-//! `%Y` is ``2026 Nov  5 07:08:09``; `%T` is the date of an electronic mail with the zone's name,
-//! ``Thu, 05 Nov 2026 07:08:09 CET``. Names of days and months are English in every locale. The year of `%T` is
-//! that of the ISO week, as in DTrace; it differs from the calendar's only around New Year.
+//! `%Y` prints ``2026 Nov  5 07:08:09``. `%T` prints the date in the format of e-mail, with the
+//! zone's name: ``Thu, 05 Nov 2026 07:08:09 CET``. Names of days and months are English in every
+//! locale. The year of `%T` is that of the ISO week, as in other DTraces; it differs from the
+//! calendar year only around New Year.
 
 /// A time zone.
 #[derive(Clone, Debug)]
@@ -19,12 +20,14 @@ const NANOSECONDS: u64 = 1_000_000_000;
 const DAY: i64 = 86_400;
 
 impl Zone {
-    /// The zone of this system: `TZ` or `/etc/localtime`; UTC if there is neither.
+    /// Returns the local zone: that of `TZ`, or of `/etc/localtime` if `TZ` is not set; UTC if that
+    /// is not valid.
     pub fn local() -> Self {
         Self::named(std::env::var("TZ").ok().as_deref())
     }
 
-    /// The zone that the variable `TZ` names; without the variable the system's, and UTC where the name is none.
+    /// Returns the zone of `name`, a value of the variable `TZ`, or the system's zone for `None`;
+    /// UTC if it is not valid.
     fn named(name: Option<&str>) -> Self {
         let zone = match name {
             Some(name) => tz::TimeZone::from_posix_tz(name),
@@ -33,17 +36,17 @@ impl Zone {
         zone.map_or_else(|_| Self::utc(), Self)
     }
 
-    /// Universal time.
+    /// Returns UTC.
     pub fn utc() -> Self {
         Self::from_posix("UTC0").unwrap_or_else(|| Self(tz::TimeZone::utc()))
     }
 
-    /// The zone that `rule` describes in the manner of the variable `TZ`; `None` if it describes none.
+    /// Parses `rule`, in the syntax of the variable `TZ`; `None` if it is not valid.
     pub fn from_posix(rule: &str) -> Option<Self> {
         tz::TimeZone::from_posix_tz(rule).ok().map(Self)
     }
 
-    /// `nanoseconds` since 1970 as `%Y` prints them.
+    /// Formats `nanoseconds` since 1970 as `%Y` does.
     pub fn short(&self, nanoseconds: u64) -> String {
         let t = self.civil(nanoseconds);
         format!(
@@ -57,7 +60,7 @@ impl Zone {
         )
     }
 
-    /// `nanoseconds` since 1970 as `%T` prints them.
+    /// Formats `nanoseconds` since 1970 as `%T` does.
     pub fn long(&self, nanoseconds: u64) -> String {
         let t = self.civil(nanoseconds);
         format!(
@@ -91,7 +94,7 @@ impl Zone {
     }
 }
 
-/// A time on the clock and the calendar of its zone.
+/// A local date and time, with the name of the zone.
 struct Civil {
     date: Date,
     hour: i64,
@@ -103,13 +106,13 @@ struct Civil {
 /// A day of the Gregorian calendar.
 struct Date {
     year: i64,
-    /// From 0.
+    /// From 0: January.
     month: usize,
     /// From 1.
     day: i64,
     /// From 0: Sunday.
     weekday: usize,
-    /// From 0: the first of January.
+    /// From 0: 1 January.
     yearday: i64,
 }
 
@@ -122,8 +125,8 @@ fn days_of_year(year: i64) -> i64 {
 }
 
 impl Date {
-    /// The day `days` after 1 January 1970. The times of a trace lie within centuries of it, so the years are
-    /// simply counted through.
+    /// Returns the day `days` after 1 January 1970. Times in nanoseconds end in 2554, so a loop
+    /// over the years is fast enough.
     fn new(days: i64) -> Self {
         let weekday = (days + 4).rem_euclid(7) as usize;
         let (mut year, mut day) = (1970, days);
@@ -159,7 +162,7 @@ impl Date {
         MONTHS.get(self.month).unwrap_or(&"")
     }
 
-    /// The year that the day's week belongs to: the one that holds the week's Thursday.
+    /// Returns the ISO 8601 year of the day's week: the year that contains the week's Thursday.
     fn iso_year(&self) -> i64 {
         let from_monday = (self.weekday as i64 + 6) % 7;
         let thursday = self.yearday - from_monday + 3;
@@ -210,7 +213,7 @@ mod tests {
                 "2100 Mar  1 00:00:00",
                 "Mon, 01 Mar 2100 00:00:00 UTC",
             ),
-            // 1 January 2027 is a Friday of a week of 2026; 31 December 2024 a Tuesday of a week of 2025.
+            // 1 January 2027 is in a week of 2026, and 31 December 2024 in a week of 2025.
             (
                 1_798_761_600,
                 "2027 Jan  1 00:00:00",

@@ -1,21 +1,23 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The default form of a value: what `trace()` and keys of aggregations look like.
+//! The default form of a value, as printed by `trace()` and for keys of aggregations.
 //!
-//! `trace()` goes by D's type: the column fits every value of it, so an unsigned 8-byte integer has one more than a
-//! signed one. Keys have narrower columns that go by the size alone, and their 1- and 2-byte integers are printed
-//! unsigned. A floating-point number has the digits that it needs. An array of characters is shown as the string that it may
-//! be, and dumped if it is none; `trace()` dumps all other arrays. The option `rawbytes` has all that `trace()` prints
-//! dumped.
+//! The columns of `trace()` depend on the D type: a column fits the digits of every value of the
+//! type, so an unsigned 8-byte integer has one column more than a signed one. A negative number of
+//! full length is one column too wide. Columns of keys depend on the size alone and may be
+//! narrower, and keys of 1 and 2 bytes are printed unsigned. A floating-point number has as many
+//! digits as it needs. An array of characters is shown as a string if it looks like one, otherwise
+//! dumped. `trace()` dumps all other arrays; keys treat them like arrays of characters. With the
+//! option `rawbytes`, `trace()` dumps everything except stacks and symbols.
 
 use std::fmt::Display;
 
 use super::{bytes, float, Datum, Kind, Renderer};
 
-/// Width of a string in the output of `trace()`.
+/// Width of a string in the output of `trace()`, columns.
 const TRACE_WIDTH: usize = 33;
-/// Width of a string among an aggregation's keys.
+/// Width of a string among an aggregation's keys, columns.
 const KEY_WIDTH: usize = 50;
 /// Widths of integers of 1, 2, 4 and 8 bytes among an aggregation's keys.
 const KEY_COLUMNS: [usize; 4] = [3, 5, 8, 16];
@@ -26,7 +28,7 @@ impl Renderer<'_> {
         let quiet = self.style.quiet;
         match (datum.kind, datum.signed(), datum.unsigned()) {
             (Kind::Str, ..) if self.style.rawbytes => {
-                // What lies in the record behind the end of a string is anything.
+                // The bytes behind the string's NUL are undefined: dump zeros instead.
                 let mut data = datum.text().to_vec();
                 data.resize(datum.data.len(), 0);
                 bytes::dump(out, &data);
@@ -47,7 +49,7 @@ impl Renderer<'_> {
         }
     }
 
-    /// Appends a key of an aggregation; keys have their columns in quiet mode too.
+    /// Appends a key of an aggregation. Keys are padded to columns in quiet mode too.
     pub(super) fn key(&self, out: &mut Vec<u8>, datum: &Datum<'_>) {
         let size = datum.data.len();
         match (datum.kind, size, datum.signed(), datum.unsigned()) {
@@ -64,7 +66,7 @@ impl Renderer<'_> {
         }
     }
 
-    /// What looks the same everywhere.
+    /// Appends a value whose form is the same in `trace()` and among keys.
     fn action(&self, out: &mut Vec<u8>, datum: &Datum<'_>) {
         match datum.kind {
             Kind::Stack | Kind::Ustack | Kind::StackValue => {
@@ -78,8 +80,8 @@ impl Renderer<'_> {
     }
 }
 
-/// Appends a floating-point number in its column: one for 4 bytes, and one for more. There are as many digits as tell it
-/// from all others of its type.
+/// Appends a floating-point number with as many digits as distinguish it from all others of its
+/// type. `columns` are the widths for 4 bytes and for larger sizes.
 fn number_text(out: &mut Vec<u8>, datum: &Datum<'_>, columns: [usize; 2], quiet: bool) {
     let Some(text) = float::text(datum.data) else {
         return bytes::dump(out, datum.data);
@@ -96,7 +98,7 @@ fn number_text(out: &mut Vec<u8>, datum: &Datum<'_>, columns: [usize; 2], quiet:
     }
 }
 
-/// Appends a number in the column of its size: one for 1, 2, 4 and 8 bytes each.
+/// Appends a number. `columns` are the widths for sizes of 1, 2, 4 and 8 bytes.
 fn number(out: &mut Vec<u8>, value: impl Display, size: usize, columns: &[usize; 4], quiet: bool) {
     if quiet {
         put!(out, "{value}");

@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! A recorded value: its bytes, and what the D program says they are.
+//! A recorded value: its bytes and their type in the D program.
 //!
-//! A record tells only its size; whether four bytes are a signed number or an address is known to the compiler
-//! alone. A [`Datum`] joins the two and is what every function of rendering takes: values of `trace()`,
-//! arguments of `printf()` and keys of aggregations are all the same to it.
+//! The kernel describes a value only by its size. Only the compiler knows whether four bytes are a
+//! signed number or an address. A [`Datum`] combines both. All rendering functions take one, so
+//! that values of `trace()`, arguments of `printf()` and keys of aggregations are treated alike.
 
 use dtrace_uapi::action::Action;
 use dtrace_uapi::types::StackHead;
@@ -13,10 +13,10 @@ use zerocopy::FromBytes;
 
 use crate::statement;
 
-/// What recorded bytes are.
+/// The type of recorded bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
-    /// An integer of 1, 2, 4 or 8 bytes; a pointer is an unsigned one.
+    /// An integer of 1, 2, 4 or 8 bytes. Pointers are unsigned integers.
     Int {
         /// Whether D's type is signed.
         signed: bool,
@@ -25,7 +25,7 @@ pub enum Kind {
     Float,
     /// A D string: the bytes before the first NUL.
     Str,
-    /// An array or structure that may be text.
+    /// An array or structure that may be text, such as an array of characters.
     Chars,
     /// An array or structure.
     Bytes,
@@ -35,27 +35,28 @@ pub enum Kind {
     Stack,
     /// A process id, addresses, and frames of interpreted code.
     Ustack,
-    /// A head that tells whose stack it is, and its addresses.
+    /// A [`StackHead`], which names the stack's owner and depth, and addresses.
     StackValue,
-    /// A kernel address that stands for its symbol.
+    /// A kernel address, shown as its symbol.
     Sym,
-    /// A kernel address that stands for its module.
+    /// A kernel address, shown as its module.
     Mod,
-    /// A process id and an address that stands for its symbol.
+    /// A process id and an address, shown as its symbol.
     Usym,
-    /// A process id and an address that stands for its object.
+    /// A process id and an address, shown as its object.
     Umod,
-    /// A process id and an address.
+    /// A process id and an address, shown as symbol and offset.
     Uaddr,
 }
 
 impl Kind {
-    /// What a record is whose D type is `declared`; where that does not say, `action` is asked.
+    /// Returns the kind of a record of the D type `declared`, or that of its `action` if the type
+    /// leaves it to the action.
     pub fn of_record(declared: statement::Kind, action: Option<Action>) -> Self {
         match declared {
             statement::Kind::Signed => Self::Int { signed: true },
             statement::Kind::Unsigned => Self::Int { signed: false },
-            // A narrower type than `int` is promoted to it.
+            // An unsigned type narrower than `int` is promoted to `int`, which is signed.
             statement::Kind::Fitted { size, signed } => Self::Int {
                 signed: signed || size < 4,
             },
@@ -68,7 +69,7 @@ impl Kind {
         }
     }
 
-    /// The kind that a recording action implies by itself, or `None` where D's type decides.
+    /// Returns the kind that a recording action implies, or `None` if the value's D type decides.
     pub fn of_action(action: Action) -> Option<Self> {
         Some(match action {
             Action::Tracemem | Action::TracememDynsize => Self::Memory,
@@ -87,19 +88,20 @@ impl Kind {
 /// A recorded value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Datum<'a> {
-    /// What the bytes are.
+    /// Their type.
     pub kind: Kind,
     /// The bytes.
     pub data: &'a [u8],
 }
 
 impl<'a> Datum<'a> {
-    /// A value of `kind`.
+    /// Makes a value of `kind`.
     pub const fn new(kind: Kind, data: &'a [u8]) -> Self {
         Self { kind, data }
     }
 
-    /// The integer as one of `size` bytes, signed or not, if its value is one.
+    /// Narrows the integer to `size` bytes and the given signedness if that keeps its value;
+    /// otherwise returns it unchanged.
     #[inline]
     pub fn fitted(self, size: u8, signed: bool) -> Self {
         let kind = Kind::Int { signed };
@@ -121,7 +123,7 @@ impl<'a> Datum<'a> {
             .unwrap_or(self)
     }
 
-    /// The value as an unsigned integer of its own size; `None` for sizes that integers do not have.
+    /// Returns the value as an unsigned integer of its own size; `None` unless 1, 2, 4 or 8 bytes.
     #[inline]
     pub fn unsigned(&self) -> Option<u64> {
         let data = self.data;
@@ -134,25 +136,26 @@ impl<'a> Datum<'a> {
         })
     }
 
-    /// The value as a signed integer of its own size.
+    /// Returns the value as a signed integer of its own size; `None` unless 1, 2, 4 or 8 bytes.
+
     #[inline]
     pub fn signed(&self) -> Option<i64> {
         let bits = 64 - 8 * u32::try_from(self.data.len()).ok()?.min(8);
         Some((self.unsigned()? << bits) as i64 >> bits)
     }
 
-    /// Whether D's type is a signed integer.
+    /// Whether its D type is a signed integer.
     pub fn is_signed(&self) -> bool {
         self.kind == Kind::Int { signed: true }
     }
 
-    /// The bytes before the first NUL.
+    /// Returns the bytes before the first NUL.
     #[inline]
     pub fn text(&self) -> &'a [u8] {
         until_nul(self.data)
     }
 
-    /// The process that the value holds addresses of, if any.
+    /// Returns the process to which the value's addresses belong, if it holds user addresses.
     pub fn process(&self) -> Option<u32> {
         match self.kind {
             Kind::Usym | Kind::Umod | Kind::Uaddr | Kind::Ustack => {
@@ -166,7 +169,7 @@ impl<'a> Datum<'a> {
         }
     }
 
-    /// The address that the value is, with the process that it belongs to, if any.
+    /// Returns the value as an address, with the process to which it belongs if it names one.
     pub fn address(&self) -> Option<(Option<u32>, u64)> {
         match self.kind {
             Kind::Usym | Kind::Umod | Kind::Uaddr => {
@@ -179,13 +182,13 @@ impl<'a> Datum<'a> {
     }
 }
 
-/// The bytes before the first NUL.
+/// Returns the bytes before the first NUL.
 #[inline]
 pub fn until_nul(data: &[u8]) -> &[u8] {
     data.split(|&b| b == 0).next().unwrap_or_default()
 }
 
-/// The whole 8-byte words of `data`.
+/// Returns the 8-byte words of `data`; an incomplete last word is ignored.
 pub fn words(data: &[u8]) -> impl Iterator<Item = u64> + Clone + '_ {
     data.chunks_exact(8)
         .map(|chunk| u64::from_ne_bytes(chunk.try_into().unwrap_or_default()))

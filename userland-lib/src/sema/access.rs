@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Names, members, elements and addresses: what expressions get at.
+//! Access to data in expressions: names, members, elements and addresses.
 
 use super::hir::{Bits, Expr, ExprKind, VarScope};
 use super::variable::{Global, Variable};
@@ -13,7 +13,7 @@ use crate::syntax::ast;
 use crate::types::{Kind, Path, Ty};
 use dtrace_uapi::var::Var;
 
-/// The scope of `self->` and `this->`.
+/// Returns the scope that `self->` or `this->` names.
 pub(super) fn scope(scope: ast::Scope) -> VarScope {
     match scope {
         ast::Scope::Thread => VarScope::Thread,
@@ -22,7 +22,7 @@ pub(super) fn scope(scope: ast::Scope) -> VarScope {
 }
 
 impl Sema<'_, '_> {
-    /// A name without a scope.
+    /// Types a name without a scope.
     pub(super) fn name(&mut self, name: &str, span: Span) -> Result<Expr> {
         let bound = self.bindings.iter().rev().find(|(known, _)| known == name);
         if let Some((_, value)) = bound {
@@ -61,13 +61,13 @@ impl Sema<'_, '_> {
             return Ok(Expr::int(value as u64, ty, span));
         }
         Err(match self.meaning(name) {
-            // Of what is known only functions are left.
+            // Variables were handled above, so the name is that of a function.
             Some(kind) => not_as(&kind, name, "scalar", span),
             None => self.unknown_variable(VarScope::Global, name, span),
         })
     }
 
-    /// `self->name`, `this->name`.
+    /// Types `self->name` or `this->name`.
     pub(super) fn scoped(&mut self, which: ast::Scope, name: &str, span: Span) -> Result<Expr> {
         let scope = scope(which);
         match self.state.variables.scoped(scope, name).cloned() {
@@ -88,7 +88,7 @@ impl Sema<'_, '_> {
         not_as("associative array ", name, "scalar", span)
     }
 
-    /// `` module`name ``: the kernel's variable.
+    /// Types `` module`name ``, a variable of the kernel.
     pub(super) fn symbol(&mut self, module: &str, name: &str, span: Span) -> Result<Expr> {
         let scope = Some(module).filter(|module| !module.is_empty());
         if scope.is_some_and(|scope| scope == "D" || scope == "C") {
@@ -112,12 +112,12 @@ impl Sema<'_, '_> {
         let address = Expr::int(symbol.address, Ty::UINTPTR_T, span);
         match ty {
             Some(ty) => self.object_at(address, ty, false, span),
-            // The address alone; a cast or `&` makes something of it.
+            // Only the address is known. The program must apply a cast or `&`.
             None => Ok(address.retype(Ty::DYNAMIC)),
         }
     }
 
-    /// What a dynamic value (a symbol without a type) cannot be used for.
+    /// Fails if the type of `e` is unknown (a kernel symbol without a type); else returns `e`.
     pub(super) fn typed(&self, e: Expr) -> Result<Expr> {
         if !self.state.types.is_dynamic(e.ty) || matches!(e.kind, ExprKind::Valueless) {
             return Ok(e);
@@ -130,7 +130,7 @@ impl Sema<'_, '_> {
         .note("say what it is with a cast: (int)`symbol reads an int, &`symbol is its address"))
     }
 
-    /// The object or scalar of type `ty` at `address`.
+    /// Returns the object or scalar of type `ty` at `address`.
     pub(super) fn object_at(
         &mut self,
         address: Expr,
@@ -151,7 +151,7 @@ impl Sema<'_, '_> {
                 span,
                 "cannot dereference pointer to void",
             )),
-            // What a register does not hold is an object.
+            // A number that does not fit a register (`long double`) is an object.
             Kind::Float { .. } if !types.fits_register(ty) => {
                 let mut object = address.retype(ty);
                 (object.user, object.span) = (user, span);
@@ -169,7 +169,7 @@ impl Sema<'_, '_> {
         }
     }
 
-    /// A string as the address of its first character; anything else as it is.
+    /// Converts a string to the address of its first character; returns other values unchanged.
     fn characters(&self, value: Expr) -> Expr {
         match self.state.types.is_string(value.ty) {
             true => value.retype(Ty::CHAR_POINTER),
@@ -177,7 +177,7 @@ impl Sema<'_, '_> {
         }
     }
 
-    /// `*pointer`.
+    /// Types `*pointer`.
     pub(super) fn deref(&mut self, pointer: Expr, span: Span) -> Result<Expr> {
         let pointer = self.characters(self.typed(pointer)?);
         let Some(target) = self.state.types.pointee(pointer.ty) else {
@@ -197,7 +197,7 @@ impl Sema<'_, '_> {
         self.object_at(pointer, target, user, span)
     }
 
-    /// `&operand`.
+    /// Types `&operand`.
     pub(super) fn address_of(&mut self, operand: &ast::Expr, span: Span) -> Result<Expr> {
         let refuse = |tag, message| Err(Diagnostic::new(tag, span, message));
         if let ast::ExprKind::Agg { .. } = operand.kind {
@@ -216,7 +216,7 @@ impl Sema<'_, '_> {
             ExprKind::LoadBits { .. } => {
                 refuse("D_ADDROF_BITFIELD", "cannot take address of bit-field")
             }
-            // Where a variable is stored is nobody's business but the machine's.
+            // The DIF machine does not expose where it stores a variable.
             ExprKind::Var(_) | ExprKind::Element(..) | ExprKind::Builtin(_) => {
                 refuse("D_ADDROF_VAR", "cannot take address of dynamic variable")
             }
@@ -237,7 +237,7 @@ impl Sema<'_, '_> {
         }
     }
 
-    /// The place of member `name` in the record type `record`.
+    /// Returns location and type of member `name` in the record type `record`.
     pub(super) fn path(&mut self, record: Ty, name: &str, span: Span) -> Result<Path> {
         if let Some(path) = self.state.types.member(record, name) {
             return Ok(path);
@@ -255,7 +255,7 @@ impl Sema<'_, '_> {
         })
     }
 
-    /// `base.name`, `base->name`.
+    /// Types `base.name` or `base->name`.
     pub(super) fn member(
         &mut self,
         base: &ast::Expr,
@@ -307,7 +307,7 @@ impl Sema<'_, '_> {
         self.member_of(object, record, name, span)
     }
 
-    /// The member `name` of the structure at the address that is `base`'s value.
+    /// Returns member `name` of the record whose address is the value of `base`.
     pub(super) fn member_of(
         &mut self,
         base: Expr,
@@ -315,7 +315,7 @@ impl Sema<'_, '_> {
         name: &str,
         span: Span,
     ) -> Result<Expr> {
-        // The member's name is the last of the expression.
+        // The expression ends with the member's name.
         let name_span = Span::new(span.end.saturating_sub(name.len() as u32), span.end);
         let path = self.path(record, name, name_span)?;
         let user = base.user;
@@ -333,7 +333,8 @@ impl Sema<'_, '_> {
     fn bit_field(&mut self, base: Expr, path: &Path, user: bool, span: Span) -> Expr {
         let int = self.state.types.int(path.ty);
         let unit = int.map_or(8, |int| u64::from(int.size)).clamp(1, 8);
-        // The aligned word of the member's type, or the next larger one that holds all of the field.
+        // Use the aligned word of the member's type, or the next larger one that holds the whole
+        // field.
         let mut word = unit;
         while word < 8 && path.bit_offset % (word * 8) + u64::from(path.bits) > word * 8 {
             word *= 2;
@@ -357,7 +358,7 @@ impl Sema<'_, '_> {
         )
     }
 
-    /// `base[args]`.
+    /// Types `base[args]`.
     pub(super) fn index(
         &mut self,
         base: &ast::Expr,
@@ -409,7 +410,8 @@ impl Sema<'_, '_> {
         self.deref(element, span)
     }
 
-    /// An element of a built-in array or of an inline with parameters.
+    /// Returns an element of a built-in array or of an inline with parameters; `None` if `name` is
+    /// neither but is known.
     fn array_name(&mut self, name: &str, args: &[ast::Expr], span: Span) -> Result<Option<Expr>> {
         if let Some(Global::Inline {
             ty,
@@ -452,7 +454,7 @@ impl Sema<'_, '_> {
         Ok(Some(Expr::new(kind, ty, span)))
     }
 
-    /// The index of a built-in array, which is a constant.
+    /// Returns the index of a built-in array, which must be a constant.
     fn builtin_index(&mut self, name: &str, args: &[ast::Expr], span: Span) -> Result<u64> {
         let [arg] = args else {
             super::call::check_count(name, args.len(), 1, Some(1), span).map_err(|mut error| {
@@ -485,7 +487,7 @@ impl Sema<'_, '_> {
         self.checked_keys(&variable.place.name, &keys, args, span)
     }
 
-    /// The keys `args` of the array `name`, made to be of the types that it has.
+    /// Checks the keys `args` of the array `name` and converts them to its key types.
     fn checked_keys(
         &mut self,
         name: &str,
@@ -527,7 +529,7 @@ impl Sema<'_, '_> {
     }
 }
 
-/// The unsigned number `value`, or `most` if it is more.
+/// Returns the unsigned number `value`, limited to `most`.
 fn at_most(value: Expr, most: u32) -> Expr {
     let (ty, span) = (value.ty, value.span);
     let most = Expr::int(most.into(), ty, span);
@@ -545,7 +547,7 @@ fn at_most(value: Expr, most: u32) -> Expr {
     )
 }
 
-/// Refuses to index `base` if it is an aggregation with its keys.
+/// Fails if `base` is an aggregation: its keys cannot be indexed again.
 pub(super) fn one_tuple_of_keys(base: &ast::Expr, span: Span) -> Result<()> {
     let ast::ExprKind::Agg { name, .. } = &base.kind else {
         return Ok(());
@@ -554,7 +556,7 @@ pub(super) fn one_tuple_of_keys(base: &ast::Expr, span: Span) -> Result<()> {
     Err(Diagnostic::new("D_AGG_MDIM", span, message))
 }
 
-/// The variable that an expression names outright.
+/// Returns the variable that an expression names directly.
 pub(super) fn variable_name(e: &ast::Expr) -> Option<(VarScope, &str)> {
     match &e.kind {
         ast::ExprKind::Name { module: None, name } => Some((VarScope::Global, name)),
@@ -563,14 +565,14 @@ pub(super) fn variable_name(e: &ast::Expr) -> Option<(VarScope, &str)> {
     }
 }
 
-/// The error that `name`, which is a `kind`, is used as if it were something else.
+/// Returns the error that `name`, which is a `kind`, is used as `other`.
 pub(super) fn not_as(kind: &str, name: &str, other: &str, span: Span) -> Box<Diagnostic> {
     let kind = kind.trim_end_matches("inline").trim_end();
     let message = format!("{kind} '{name}' may not be referenced as {other}");
     Diagnostic::new("D_IDENT_BADREF", span, message)
 }
 
-/// Refuses a register that the machine does not have.
+/// Fails if the machine has no such register.
 fn check_register(var: Var, number: i64, span: Span) -> Result<()> {
     let name = if var == Var::Uregs { "uregs" } else { "regs" };
     let (tag, message) = match u64::try_from(number) {

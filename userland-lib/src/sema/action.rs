@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Actions: statements that record something or do something, as calls.
+//! Actions: statements in the form of a call that record data or have an effect.
 //!
-//! Each call becomes one statement for the consumer and as many actions for the kernel as it has records (see
-//! [`crate::program`]). What the consumer alone does (`clear()`, `setopt()`, …) is an action nevertheless: its record
-//! tells when to do it.
+//! Each call becomes one statement for the consumer, and one action for the kernel for each of its
+//! records (see [`crate::program`]). Operations of the consumer alone (`clear()`, `setopt()`, …)
+//! are actions too: their record tells the consumer when to perform them.
 
 use super::call::{check_count, incompatible};
 use super::clause::{Builder, Order};
@@ -22,7 +22,7 @@ use dtrace_uapi::action::{ustack_arg, Action, Libact};
 use dtrace_uapi::limits::FRAMES_MAX;
 use dtrace_uapi::subr::Subr;
 
-/// Every action with the least and the greatest number of its arguments.
+/// Every action with the least and the greatest number of its arguments (`None`: no limit).
 const ACTIONS: &[(&str, usize, Option<usize>)] = &[
     ("breakpoint", 0, Some(0)),
     ("chill", 1, Some(1)),
@@ -58,18 +58,19 @@ const ACTIONS: &[(&str, usize, Option<usize>)] = &[
     ("usym", 1, Some(1)),
 ];
 
-/// Whether `name` is an action, which has no value unless it makes a stack.
+/// Whether `name` is an action. Of the actions only `stack()` and `ustack()` have a value.
 pub fn is_action(name: &str) -> bool {
     ACTIONS.iter().any(|(known, ..)| *known == name)
 }
 
-/// The type that a call of the action `name` has in an expression: that of its record if it can be printed or be
-/// a key, else `void`.
+/// Returns the type of a call of the action `name` in an expression: the type of its record if that
+/// can be printed or be a key, else `void`.
 pub fn value_type(name: &str) -> Ty {
     address_kind(name).map_or(Ty::VOID, |(_, ty)| ty)
 }
 
-/// What the action `name` makes of an address or a stack, if it is one that does.
+/// Returns action and record type if `name` is an action that records a stack or an address to be
+/// shown by name.
 fn address_kind(name: &str) -> Option<(Action, Ty)> {
     Some(match name {
         "stack" => (Action::Stack, Ty::STACK),
@@ -84,7 +85,7 @@ fn address_kind(name: &str) -> Option<(Action, Ty)> {
     })
 }
 
-/// Checks how many arguments a call of `name` has, if that is an action.
+/// Checks the number of arguments of a call of `name`. Names that are not actions pass.
 pub fn check_call(name: &str, args: usize, span: Span) -> Result<()> {
     match ACTIONS.iter().find(|(known, ..)| *known == name) {
         Some((_, least, most)) => check_count(name, args, *least, *most, span),
@@ -110,7 +111,7 @@ impl Called<'_> {
         Diagnostic::new(tag, self.span, format!("{}( ) {text}", self.name))
     }
 
-    /// Argument `index` if it is a string constant.
+    /// Returns argument `index` if it is a string constant.
     pub(super) fn constant_text(&self, index: usize) -> Option<&[u8]> {
         match &self.args.get(index)?.kind {
             ExprKind::Str(text) => Some(text),
@@ -118,13 +119,14 @@ impl Called<'_> {
         }
     }
 
-    /// Place of an argument, or of the call.
+    /// Returns the span of argument `index`, or that of the call if there is no such argument.
     pub(super) fn place(&self, index: usize) -> Span {
         self.args.get(index).map_or(self.span, |arg| arg.span)
     }
 }
 
-/// An action; its statement's number is entered when it is added to a clause.
+/// Creates an action. The number of its statement is filled in when the action is added to a
+/// clause.
 pub(super) fn desc(kind: Action, difo: Option<Difo>, arg: u64) -> ActionDesc {
     ActionDesc {
         kind,
@@ -137,7 +139,8 @@ pub(super) fn desc(kind: Action, difo: Option<Difo>, arg: u64) -> ActionDesc {
 }
 
 impl Sema<'_, '_> {
-    /// Checks a statement that calls `name` and adds its actions; `false` if that is no action.
+    /// Checks a statement that calls `name` and adds its actions. Returns `false` if `name` is not
+    /// an action.
     pub(super) fn action(
         &mut self,
         name: &str,
@@ -207,7 +210,8 @@ impl Sema<'_, '_> {
         Ok(true)
     }
 
-    /// Refuses what may not stand after `speculate()` or `commit()`, or they after something recorded.
+    /// Enforces the order rules of speculations: what may not follow `speculate()` or `commit()`,
+    /// and that neither may follow a data-recording action.
     fn check_order(&self, call: &Called<'_>, order: &mut Order) -> Result<()> {
         let follows = |tag, text: &str| Err(call.error(tag, &format!("may not follow {text}")));
         match call.name {
@@ -239,7 +243,7 @@ impl Sema<'_, '_> {
         Ok(())
     }
 
-    /// Argument `index`.
+    /// Returns argument `index`, typed.
     pub(super) fn argument(&mut self, call: &Called<'_>, index: usize) -> Result<Expr> {
         match call.args.get(index) {
             Some(arg) => self.expression(arg),
@@ -247,7 +251,7 @@ impl Sema<'_, '_> {
         }
     }
 
-    /// Type of argument `index`, `void` where there is none.
+    /// Returns the type of argument `index`; `void` if it was not given.
     pub(super) fn type_of_argument(&mut self, call: &Called<'_>, index: usize) -> Result<Ty> {
         match call.args.get(index) {
             Some(arg) => Ok(self.expression(arg)?.ty),
@@ -255,7 +259,8 @@ impl Sema<'_, '_> {
         }
     }
 
-    /// Argument `index`, which must be an integer; `ty` is the prototype's type.
+    /// Returns argument `index`, which must be an integer. `ty` is the type in the prototype, for
+    /// messages.
     fn integral(&mut self, call: &Called<'_>, index: usize, ty: Ty) -> Result<Expr> {
         let arg = self.argument(call, index)?;
         let types = &self.state.types;
@@ -266,13 +271,14 @@ impl Sema<'_, '_> {
         Ok(arg)
     }
 
-    /// Argument `index` as an integer of type `ty`.
+    /// Returns argument `index`, which must be an integer, converted to the integer type `ty`.
     pub(super) fn integer(&mut self, call: &Called<'_>, index: usize, ty: Ty) -> Result<Expr> {
         let arg = self.integral(call, index, ty)?;
         Ok(self.convert(arg, ty))
     }
 
-    /// Argument `index`, of the prototype's type `ty`, as a constant above 0 that fits 32 bits, if it is given.
+    /// Returns argument `index`, a constant above 0 that fits 32 bits, or `None` if it was not
+    /// given. `ty` is the type in the prototype; `tag` and `what` describe the error.
     pub(super) fn positive_size(
         &mut self,
         call: &Called<'_>,
@@ -348,7 +354,7 @@ impl Sema<'_, '_> {
                 let given = types.name(text.ty);
                 return Err(incompatible(call.name, index, "char *", &given, text.span));
             }
-            // A constant is recorded whole, however short strings are.
+            // A constant is recorded whole, whatever `strsize` is.
             let whole = match &text.kind {
                 hir::ExprKind::Str(text) => u32::try_from(text.len() + 1).ok(),
                 _ => None,
@@ -363,7 +369,9 @@ impl Sema<'_, '_> {
         Ok((Statement::Setopt, actions))
     }
 
-    /// The arguments of a call that makes a stack: frames if it says how many, where it does not that number if there is a limit, and bytes for strings.
+    /// Returns the arguments of a call that records a stack: the number of frames, and the bytes
+    /// for strings (0 if not given). If the call gives no number of frames, the number is `unasked`
+    /// if `maxframes` is set, else `None`. `maxframes` limits a given number.
     fn stack_sizes(&mut self, call: &Called<'_>, unasked: u32) -> Result<(Option<u32>, u32)> {
         let ty = Ty::UINT32_T;
         let (tag, what) = size_words(call);
@@ -377,7 +385,8 @@ impl Sema<'_, '_> {
         Ok((frames, strings.unwrap_or(0)))
     }
 
-    /// The value that a call of `name` in an expression has if it is `stack()` or `ustack()`.
+    /// Returns the value of a call of `stack()` or `ustack()` in an expression; `None` for any
+    /// other `name`.
     pub(super) fn stack_value(
         &mut self,
         name: &str,
@@ -404,8 +413,8 @@ impl Sema<'_, '_> {
         Ok(Some(Expr::new(hir::ExprKind::Call(subr, args), ty, span)))
     }
 
-    /// The action and type of what `name` makes of an address or a stack, which can be a key as well; `None` if it
-    /// is something else.
+    /// Returns action and record type of a call that records a stack or an address, which can also
+    /// be a key; `None` if `name` is something else.
     pub(super) fn address_action(
         &mut self,
         name: &str,
@@ -448,7 +457,7 @@ impl Sema<'_, '_> {
     }
 }
 
-/// The tag and the words for what is wrong with the frames that a call asks for.
+/// Returns the tag and the words of an error about the number of frames.
 fn size_words(call: &Called<'_>) -> (&'static str, &'static str) {
     match call.name {
         "stack" => ("D_STACK_SIZE", "size"),
@@ -456,7 +465,7 @@ fn size_words(call: &Called<'_>) -> (&'static str, &'static str) {
     }
 }
 
-/// Refuses frames that no stack can have.
+/// Fails if no stack can have this number of frames.
 fn check_frames(call: &Called<'_>, frames: Option<u32>) -> Result<()> {
     if frames.is_none_or(|frames| (1..=FRAMES_MAX).contains(&frames)) {
         return Ok(());

@@ -1,11 +1,12 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Aggregating functions: their arguments.
+//! Aggregating functions and their arguments.
 //!
-//! The first argument is the value, which must be a scalar; a distribution's parameters follow
-//! ([`super::distribution`]), and last, where a distribution counts by more than one, the increment. Sums, means and extremes
-//! of floating-point numbers are functions of their own ([`of_floats`]); a distribution sorts by the integer part.
+//! The first argument is the value, which must be a scalar. The parameters of a distribution follow
+//! ([`super::distribution`]), and last the increment, if the distribution counts by more than one.
+//! Sums, means and extremes of floating-point numbers are separate functions ([`of_floats`]); a
+//! distribution uses the integer part.
 
 use super::distribution::{llquantize, lquantize};
 use super::hir::Expr;
@@ -21,9 +22,9 @@ pub struct Aggregating {
     pub func: Action,
     /// The packed parameters of a distribution, or 0.
     pub arg: u64,
-    /// Which of the arguments is aggregated.
+    /// Index of the argument that is aggregated.
     pub value: Option<usize>,
-    /// Which of the arguments says by how much the value's bucket grows, if not by one.
+    /// Index of the argument by which the bucket of the value grows; `None`: it grows by one.
     pub increment: Option<usize>,
 }
 
@@ -40,7 +41,7 @@ pub const NAMES: &[&str] = &[
     "sum",
 ];
 
-/// The aggregating function `name`.
+/// Returns the aggregating function called `name`.
 pub fn function(name: &str) -> Option<Action> {
     Some(match name {
         "count" => Action::Count,
@@ -56,7 +57,7 @@ pub fn function(name: &str) -> Option<Action> {
     })
 }
 
-/// The name of an aggregating function.
+/// Returns the name of an aggregating function.
 pub fn name(func: Action) -> &'static str {
     match func {
         Action::Count => "count",
@@ -72,7 +73,7 @@ pub fn name(func: Action) -> &'static str {
     }
 }
 
-/// What `func` is for floating-point numbers, if they are a matter of their own to it.
+/// Returns the variant of `func` for floating-point numbers, if it has a separate one.
 pub fn of_floats(func: Action) -> Option<Action> {
     Some(match func {
         Action::Min => Action::FloatMin,
@@ -84,7 +85,7 @@ pub fn of_floats(func: Action) -> Option<Action> {
     })
 }
 
-/// A call of the function, as messages speak of it.
+/// Returns a call of the function as messages show it.
 pub fn called(func: Action) -> String {
     let what = if func.is_float() {
         " of floating-point numbers"
@@ -94,7 +95,7 @@ pub fn called(func: Action) -> String {
     format!("{}( ){what}", name(func))
 }
 
-/// The least and the greatest number of arguments.
+/// Returns the least and the greatest number of arguments.
 fn arity(func: Action) -> (usize, usize) {
     match func {
         Action::Count => (0, 0),
@@ -105,7 +106,7 @@ fn arity(func: Action) -> (usize, usize) {
     }
 }
 
-/// Checks a call of `func`.
+/// Checks the arguments of a call of `func`.
 pub fn check(types: &Types<'_>, func: Action, args: &[Expr], span: Span) -> Result<Aggregating> {
     let name = name(func);
     let (least, most) = arity(func);

@@ -3,9 +3,10 @@
 
 //! Aggregations: `@name[keys] = function(value)`.
 //!
-//! An aggregation comes into being by its first use, which fixes its function, the function's parameters and the types of
-//! its keys; all later uses must agree. Its actions are one for each key, perhaps one for a distribution's
-//! increment, and last the aggregating one, whose `ntuple` counts those before it.
+//! The first use of an aggregation creates it and fixes its function, the function's parameters and
+//! the types of its keys. All later uses must agree. An aggregating statement becomes one action
+//! for each key, one for the increment of a distribution if given, and last the aggregating action,
+//! whose `ntuple` counts the actions before it.
 
 use super::clause::Builder;
 use super::hir::{self, Expr};
@@ -20,12 +21,12 @@ use crate::syntax::ast::{self, ExprKind};
 use crate::types::Ty;
 use dtrace_uapi::action::Action;
 
-/// An aggregation that was used.
+/// An aggregation that has been used.
 #[derive(Clone, Debug)]
 pub struct Known {
     /// Its number.
     pub id: AggVarId,
-    /// Its name without `@`; `_` for the one without.
+    /// Its name without `@`; `_` for the unnamed aggregation.
     pub name: String,
     /// Its function.
     pub func: Action,
@@ -36,7 +37,7 @@ pub struct Known {
 }
 
 impl Known {
-    /// The aggregation among others, as `printa()` joins them.
+    /// Returns name and keys, to compare them with those of other aggregations of one `printa()`.
     pub(super) fn keyed(&self) -> Keyed<'_> {
         Keyed {
             name: &self.name,
@@ -45,7 +46,7 @@ impl Known {
     }
 }
 
-/// The name of an aggregation in tables.
+/// Returns the name of an aggregation in tables: `_` for the unnamed one.
 fn table_name(name: &str) -> &str {
     if name.is_empty() {
         "_"
@@ -55,7 +56,8 @@ fn table_name(name: &str) -> &str {
 }
 
 impl Sema<'_, '_> {
-    /// The aggregation `name`, for the function `user` that speaks of it.
+    /// Returns the aggregation `name`. `user` is the action that refers to it and selects the error
+    /// tag.
     pub(super) fn known_aggregation(&self, name: &str, user: &str, span: Span) -> Result<Known> {
         let wanted = table_name(name);
         let known = &self.state.aggregations;
@@ -168,8 +170,9 @@ impl Sema<'_, '_> {
         Ok(())
     }
 
-    /// The function that aggregates values of this type, for which the arguments are made fit: a floating-point number, or any
-    /// number where the aggregation's first was one, is aggregated as a `double`; a distribution takes integers.
+    /// Returns the function that aggregates values of this type, and converts the arguments to
+    /// match. A floating-point number, or any number if the aggregation's first value was a
+    /// floating-point number, is aggregated as a `double`. A distribution takes integers.
     fn aggregated(
         &self,
         name: &str,
@@ -198,9 +201,9 @@ impl Sema<'_, '_> {
         floats.unwrap_or(func)
     }
 
-    /// A key's action and type: a value, or what an action such as `stack()` makes. A number takes the type that
-    /// the aggregation's first use gave the key, and `stack()` is a value where that was one, so that equal keys are equal
-    /// records.
+    /// Returns action and type of a key: a value, or the record of an action such as `stack()`. To
+    /// make equal keys equal records, a number takes the type that the first use gave the key, and
+    /// `stack()` is a value if it was one at the first use.
     fn key(
         &mut self,
         name: &str,
@@ -220,6 +223,7 @@ impl Sema<'_, '_> {
         let inferred = &self.state.inferred;
         let known =
             known.or_else(|| Some(inferred.key(&mut self.state.types, name, index, expr.ty)));
+        // A constant that the key's type can hold does not widen that type.
         if let Some(ty) = known {
             if self
                 .known(&expr)
@@ -249,7 +253,7 @@ impl Sema<'_, '_> {
         Ok((action, expr.ty))
     }
 
-    /// Whether the constant `value` of type `from` is the same as a value of type `to`.
+    /// Whether the constant `value` of type `from` keeps its value in type `to`.
     fn holds(&self, to: Ty, from: Ty, value: u64) -> bool {
         match (self.shape(to), self.shape(from)) {
             (Some(to), Some(from)) => from.normalize(to.normalize(value)) == value,
@@ -257,7 +261,7 @@ impl Sema<'_, '_> {
         }
     }
 
-    /// Enters a use of an aggregation, or checks it against the first one.
+    /// Adds an aggregation at its first use, or checks a later use against the first one.
     fn enter_aggregation(
         &mut self,
         name: &str,

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Elements of arrays whose length is known.
+//! Bounds checks for elements of arrays of known length.
 //!
-//! The machine knows where the program's variables are, but not where one ends and the next begins. So an index into an
-//! array of the program's own is compared with the length before it is used, and one that is outside is a fault. Of an
-//! element of an associative array it is the address that is bad, as it is where there is no such element. An array in
-//! the kernel's memory may be longer than its type says; there a constant index alone is looked at.
+//! The DIF machine knows where the memory of the program's variables is, but not where one variable
+//! ends and the next begins. An index into an array of the program is therefore compared with the
+//! length before it is used, and an index outside of it is a fault. For an array in an element of
+//! an associative array the fault is a bad address, as it is if there is no such element. An array
+//! in kernel memory may be longer than its type says, so only a constant index is checked there.
 
 use super::hir::{Expr, ExprKind, Place};
 use super::Sema;
@@ -17,7 +18,8 @@ use crate::types::{Kind, Ty};
 use dtrace_uapi::subr::Subr;
 
 impl Sema<'_, '_> {
-    /// The address of `base[index]`, of a pointer or array and an integer.
+    /// Returns the address of `base[index]`, where `base` is a pointer or an array and `index` an
+    /// integer.
     pub(super) fn element(&mut self, base: Expr, index: Expr, span: Span) -> Result<Expr> {
         let types = &self.state.types;
         let Kind::Array(_, Some(count @ 1..)) = *types.base(base.ty) else {
@@ -33,7 +35,8 @@ impl Sema<'_, '_> {
         if constant < u64::from(count) {
             return self.binary(BinaryOp::Add, base, index, span);
         }
-        // An element of an associative array may not be there at all: that is for the machine to tell.
+        // The element that contains the array may not exist, which only the machine can find out.
+        // Address 0 gives the same fault at run time.
         if let ExprKind::Element(..) = base.kind {
             let address = self.binary(BinaryOp::Add, base, Expr::int(0, Ty::INT, span), span)?;
             return Ok(Expr::int(0, address.ty, span));
@@ -43,7 +46,7 @@ impl Sema<'_, '_> {
         Err(Diagnostic::new("D_ARR_BOUNDS", span, message))
     }
 
-    /// Whether the object `base` is a variable of the program's or a stack, or lies in one.
+    /// Whether the object `base` is a variable of the program or a stack, or lies in one.
     fn is_own(&self, base: &Expr) -> bool {
         match &base.kind {
             ExprKind::Var(_) | ExprKind::Element(..) => !self.state.types.fits_register(base.ty),
@@ -57,10 +60,11 @@ impl Sema<'_, '_> {
         }
     }
 
-    /// The address of an element that is looked for when the program runs.
+    /// Returns the address of an element whose index is checked at run time.
     fn guarded(&mut self, base: Expr, index: Expr, count: u32, span: Span) -> Result<Expr> {
         let mut index = self.convert(index, Ty::INT64_T);
         let mut before = None;
+        // The index is used twice below. Evaluate it once if evaluating it again would differ.
         if index.changes() {
             let name = format!("<index {}>", self.hidden);
             self.hidden += 1;
@@ -71,7 +75,7 @@ impl Sema<'_, '_> {
         }
         let inside = ExprKind::Compare {
             op: BinaryOp::Lt,
-            // A negative index is a large one.
+            // Compared as unsigned, a negative index is a large one.
             signed: false,
             left: Box::new(index.clone()),
             right: Box::new(Expr::int(count.into(), Ty::INT64_T, span)),

@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Statements that a condition picks: `if`, and `condition ? statement : statement`.
+//! Statements under a condition: `if`, and `condition ? statement : statement`.
 //!
-//! A constant condition picks when the program is compiled: the other branch is checked, and leaves no code. The DIF machine knows
-//! no other branches of a clause. A body with one becomes several clauses of the same probe, its parts, which fire in order: a
-//! part ends with storing the condition in a hidden clause-local variable, and each branch is a part under a predicate that asks
-//! for it. The first part evaluates the clause's own predicate, once, and keeps it in a variable that all others ask for. A part
-//! clears that variable while it runs, so a fault, or a record without room, ends the clause as it would without branches.
+//! A constant condition selects a branch at compile time; the other branch is checked and leaves no
+//! code. The DIF machine has no branches between actions, so a body with a branch becomes several
+//! clauses of the same probe, its parts, which fire in order. A part ends by storing the condition
+//! in a hidden clause-local variable, and each branch is a part whose predicate tests that
+//! variable. The first part evaluates the clause's own predicate once and keeps the result in a
+//! variable that the predicates of all other parts test. A part clears that variable while it runs
+//! and sets it again at its end, so a fault, or a record that does not fit the buffer, ends the
+//! clause as it would without branches.
 //!
-//! The speculation that the body records to is kept too: each part that follows `speculate()` speculates anew, up to the end of
-//! the branch that called it. Where there is no such speculation the part is left out, and the clause goes on.
+//! The speculation to which the body records is kept too: each part after `speculate()` speculates
+//! again, up to the end of the branch that called it. If that speculation does not exist, the part
+//! is skipped and the clause continues.
 //!
-//! A choice between expressions needs no parts: it is one expression without a value.
+//! A choice between expressions needs no parts: it is one expression whose value is unused.
 
 use super::clause::{Builder, Order};
 use super::hir::{Expr, ExprKind, Place, VarRef};
@@ -24,7 +28,7 @@ use crate::syntax::ast::{self, BinaryOp};
 use crate::types::Ty;
 use dtrace_uapi::action::Action;
 
-/// A condition and the value that it must have.
+/// A hidden variable and the value that it must have.
 #[derive(Clone, Debug)]
 pub(super) struct Condition {
     var: VarRef,
@@ -45,7 +49,7 @@ impl Condition {
     }
 }
 
-/// A part of a clause.
+/// A part of a clause and the conditions under which it runs.
 pub(super) struct Part {
     conditions: Vec<Condition>,
     actions: Vec<ActionDesc>,
@@ -61,10 +65,10 @@ impl Part {
     }
 }
 
-/// Predicate and actions of a clause for the kernel.
+/// Predicate and actions of one clause for the kernel.
 pub(super) type Ready = (Option<Difo>, Vec<ActionDesc>);
 
-/// Whether a statement is a `?:` that picks an action or an aggregation, so that it is an `if`.
+/// Whether a statement is a `?:` between actions or aggregations, so that it is handled as an `if`.
 pub(super) fn picks_action(statement: &ast::Expr) -> bool {
     match &statement.kind {
         ast::ExprKind::Cond(_, then, otherwise) => acts(then) || acts(otherwise),
@@ -81,12 +85,12 @@ fn acts(e: &ast::Expr) -> bool {
     }
 }
 
-/// Whether an expression is of use as a statement.
+/// Whether an expression is useful as a statement.
 pub(super) fn matters(e: &Expr) -> bool {
     e.has_effect() || matches!(e.kind, ExprKind::Call(..))
 }
 
-/// The error that a statement does nothing.
+/// Returns the error that a statement has no effect.
 pub(super) fn null_effect(span: Span) -> Box<Diagnostic> {
     Diagnostic::new("D_EXPR_NULL", span, "expression has null effect")
 }
@@ -97,7 +101,7 @@ fn assigned(var: &VarRef, value: Expr) -> Expr {
     Expr::new(kind, Ty::INT, span)
 }
 
-/// `condition` as 0 or 1.
+/// Returns `condition` as 0 or 1.
 fn truth(condition: &Expr) -> Expr {
     let span = condition.span;
     let kind = match condition.kind {
@@ -117,7 +121,8 @@ fn truth(condition: &Expr) -> Expr {
 }
 
 impl Sema<'_, '_> {
-    /// Checks a statement `condition ? then : otherwise` and adds its actions; `idle` says that it need not do anything.
+    /// Checks a statement `condition ? then : otherwise` and adds its actions. `idle` permits a
+    /// statement without effect.
     pub(super) fn conditional(
         &mut self,
         statement: &ast::Expr,
@@ -147,14 +152,14 @@ impl Sema<'_, '_> {
         }
     }
 
-    /// The condition of a `?:`.
+    /// Types the condition of a `?:`.
     fn choosing(&mut self, condition: &ast::Expr) -> Result<Expr> {
         let condition = self.operand(condition)?;
         self.scalar_condition(&condition, "?:")?;
         Ok(self.condition(condition))
     }
 
-    /// Adds what a branch of `?:` does, which may be nothing.
+    /// Adds the actions of a branch of `?:`, which may have no effect.
     fn picked(&mut self, e: &ast::Expr, builder: &mut Builder) -> Result<()> {
         self.nested(e.span, |sema| match &e.kind {
             ast::ExprKind::Comma(first, second) => {
@@ -165,8 +170,8 @@ impl Sema<'_, '_> {
         })
     }
 
-    /// A choice between expressions whose values nobody wants, so that their types need not agree, and whether any part of
-    /// it does something.
+    /// Types a choice between expressions whose values are unused, so that their types need not
+    /// agree. Also returns whether any part of the choice has an effect.
     fn choice(&mut self, e: &ast::Expr) -> Result<(Expr, bool)> {
         let nothing = Expr::int(0, Ty::INT, e.span);
         let ast::ExprKind::Cond(condition, then, otherwise) = &e.kind else {
@@ -193,7 +198,7 @@ impl Sema<'_, '_> {
         Ok((choice, matters))
     }
 
-    /// Adds two branches and what picks one.
+    /// Adds two branches and the code that selects one of them.
     pub(super) fn branch(
         &mut self,
         condition: &Expr,
@@ -220,7 +225,7 @@ impl Sema<'_, '_> {
         }
     }
 
-    /// Checks a branch that is never taken.
+    /// Checks a branch that is never taken, and discards its actions and statements.
     fn checked(
         &mut self,
         body: impl FnOnce(&mut Self, &mut Builder) -> Result<()>,
@@ -239,7 +244,7 @@ impl Sema<'_, '_> {
         Ok(())
     }
 
-    /// Adds a branch that is taken where `var` has this value.
+    /// Adds a branch that is taken if `var` has this value.
     fn under(
         &mut self,
         var: &VarRef,
@@ -253,14 +258,15 @@ impl Sema<'_, '_> {
         body(self, builder)?;
         self.seal(builder)?;
         builder.conditions.pop();
-        // What a branch begins to speculate with ends with the branch.
+        // A speculation that the branch started ends with the branch.
         builder.speculating = outer;
         self.carry_on(builder)
     }
 
-    /// Ends the part at hand; what follows belongs to the next one.
+    /// Ends the current part; what follows belongs to the next one.
     pub(super) fn seal(&mut self, builder: &mut Builder) -> Result<()> {
-        // What was only carried on from the part before is that of the next one.
+        // An action list with nothing but the `speculate` carried over from the previous part is
+        // not yet a part: it begins the next one.
         let carried = builder.speculating.is_some()
             && matches!(builder.actions.as_slice(), [only] if only.kind == Action::Speculate);
         if builder.actions.is_empty() || carried {
@@ -275,7 +281,7 @@ impl Sema<'_, '_> {
         self.carry_on(builder)
     }
 
-    /// Begins a part, which speculates as the one before did.
+    /// Begins a part, which speculates as the previous one did.
     fn carry_on(&mut self, builder: &mut Builder) -> Result<()> {
         builder.actions.clear();
         builder.order = Order::default();
@@ -287,7 +293,7 @@ impl Sema<'_, '_> {
         Ok(())
     }
 
-    /// The clauses for the kernel that a clause with branches becomes.
+    /// Returns the kernel's clauses that a clause with branches becomes.
     pub(super) fn assemble(
         &mut self,
         predicate: Option<Expr>,
@@ -305,6 +311,7 @@ impl Sema<'_, '_> {
         let set = |value| assigned(&goes_on, Expr::int(value, Ty::INT, Span::default()));
         match predicate {
             Some(predicate) => {
+                // If the predicate faults, the variable must be clear so that no part runs.
                 if !predicate.is_safe() {
                     self.effect(&set(0), &mut first)?;
                 }
@@ -322,7 +329,8 @@ impl Sema<'_, '_> {
         Ok(ready)
     }
 
-    /// Predicate and actions of a part. Where another one follows, `marks` set and clear the variable that lets it run.
+    /// Returns predicate and actions of a part. If another part follows, `marks` set and clear the
+    /// variable that lets that part run.
     fn part(&mut self, part: Part, goes_on: &VarRef, marks: Option<[Expr; 2]>) -> Result<Ready> {
         let first = Condition {
             var: goes_on.clone(),
@@ -342,9 +350,11 @@ impl Sema<'_, '_> {
             .position(|action| action.kind == Action::Speculate);
         if let Some([set, reset]) = marks {
             match speculates {
-                // Only there it is known whether there is a speculation.
+                // Only after `speculate` it is known that the speculation exists. If it does not,
+                // the actions end there and the variable stays set.
                 Some(at) => actions.insert(at + 1, self.effect_alone(&reset)?),
                 None => {
+                    // The predicate clears the variable as its last step.
                     let one = Expr::int(1, Ty::INT, Span::default());
                     let kind = ExprKind::Comma(Box::new(reset), Box::new(one));
                     tests = both(tests, Expr::new(kind, Ty::INT, Span::default()));
@@ -355,7 +365,8 @@ impl Sema<'_, '_> {
         Ok((self.decision(&tests)?, actions))
     }
 
-    /// `actions`; one that does nothing where there are none, which would be the default action.
+    /// Returns `actions`, or one action without effect if there are none, because a clause without
+    /// actions would get the default action.
     fn never_default(
         &mut self,
         mut actions: Vec<ActionDesc>,

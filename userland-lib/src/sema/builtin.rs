@@ -6,7 +6,7 @@
 use crate::types::{Tag, Ty, Types};
 use dtrace_uapi::var::{Var, NAMES};
 
-/// The built-in variable of this name.
+/// Returns the built-in variable of this name.
 pub fn find(name: &str) -> Option<Var> {
     Var::named(name)
 }
@@ -17,12 +17,13 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     anybodys.map(|(_, name)| *name)
 }
 
-/// Whether the variable is an array, so that it needs an index.
+/// Whether the variable is an array and needs an index.
 pub fn is_array(var: Var) -> bool {
     matches!(var, Var::Args | Var::Regs | Var::Uregs | Var::Walk)
 }
 
-/// The variable's type; of an array its element's. That of `args` depends on the probe.
+/// Returns the type of the variable, or of the elements of an array. Elements of `args` only have
+/// their raw type here; the type that a program sees depends on the probe.
 pub fn ty(var: Var, types: &mut Types<'_>) -> Ty {
     match var {
         Var::Curthread => match types.lookup_tag(Tag::Struct, None, "task_struct") {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Subroutines: which there are, what they take and what they give.
+//! Subroutines: their prototypes, and the checks of their arguments.
 //!
-//! A prototype says of each parameter what is asked of the argument, which is less than C's types do: an address may be
-//! given as an integer or a pointer, and a string as anything that text can be read from. The argument is then brought
-//! into the form in which the DIF machine takes it.
+//! A prototype is less strict than C's types: an address may be given as an integer or a pointer,
+//! and a string as anything that text can be read from. The argument is then converted to the form
+//! that the DIF machine takes.
 
 use super::fold::IntShape;
 use super::hir::{Expr, ExprKind};
@@ -16,37 +16,37 @@ use crate::syntax::ast;
 use crate::types::{Tag, Ty, Types};
 use dtrace_uapi::subr::{Subr, NAMES};
 
-/// What a parameter takes.
+/// What a parameter accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Param {
-    /// An integer, brought to this type.
+    /// An integer, which is converted to this type.
     Int(Ty),
     /// An address: an integer or any pointer.
     Address,
-    /// Any pointer, or an integer that can hold one.
+    /// Any pointer or string, or an integer that can hold an address.
     Pointer,
-    /// A pointer to this structure, or to `void`; messages call its type by the second name.
+    /// A pointer to this structure, or to `void`. Messages show the second name as its type.
     Object(&'static str, &'static str),
-    /// A pointer to an integer of this type, or to `void`; messages call its type by the name.
+    /// A pointer to an integer of this type, or to `void`. Messages show the name as its type.
     Number(Ty, &'static str),
-    /// An integer constant.
+    /// An integer constant, which is converted to this type.
     Constant(Ty),
     /// A string.
     Str,
 }
 
-/// What a subroutine gives.
+/// What a subroutine returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ret {
     Type(Ty),
-    /// A pointer to this structure, if the kernel has it.
+    /// A pointer to this structure, or to `void` if the kernel does not have it.
     PointerTo(&'static str),
 }
 
 struct Prototype {
     ret: Ret,
     params: &'static [Param],
-    /// How many of the parameters must be given.
+    /// Number of parameters that must be given.
     required: usize,
 }
 
@@ -58,7 +58,7 @@ const fn prototype(ret: Ty, params: &'static [Param]) -> Prototype {
     }
 }
 
-/// The last parameter need not be given.
+/// Returns a prototype whose last parameter is optional.
 const fn optional(ret: Ty, params: &'static [Param]) -> Prototype {
     Prototype {
         ret: Ret::Type(ret),
@@ -91,7 +91,7 @@ fn prototype_of(subr: Subr) -> Prototype {
         Subr::MutexOwned | Subr::MutexTypeAdaptive | Subr::MutexTypeSpin => {
             prototype(Ty::INT, MUTEX)
         }
-        // Linux has several locks for readers and writers.
+        // Accepts any pointer, because Linux has several types of reader-writer locks.
         Subr::RwReadHeld | Subr::RwWriteHeld | Subr::RwIswriter => prototype(Ty::INT, &[ANY]),
         Subr::MutexOwner => Prototype {
             ret: Ret::PointerTo("task_struct"),
@@ -139,7 +139,7 @@ fn prototype_of(subr: Subr) -> Prototype {
         Subr::Caller => prototype(Ty::VOID, &[WORD, WORD, WORD]),
         Subr::Scope => prototype(Ty::VOID, &[Address, SIZE]),
         Subr::Strip => prototype(Ty::VOID_POINTER, &[ANY, Int(Ty::INT)]),
-        // No program can name these.
+        // Programs cannot name these. The compiler makes the calls.
         Subr::Outside => prototype(Ty::VOID_POINTER, &[Int(Ty::INT64_T)]),
         Subr::Stack => prototype(Ty::STACK, &[Int(Ty::UINT32_T)]),
         Subr::Ustack => prototype(Ty::STACK, &[Int(Ty::UINT32_T), Int(Ty::UINT32_T)]),
@@ -157,7 +157,7 @@ fn prototype_of(subr: Subr) -> Prototype {
     }
 }
 
-/// The subroutine of this name, which any program may call.
+/// Returns the subroutine of this name, if any program may call it.
 pub fn find(name: &str) -> Option<Subr> {
     Subr::named(name).filter(|subr| is_anybodys(*subr))
 }
@@ -172,7 +172,7 @@ fn is_anybodys(subr: Subr) -> bool {
     !subr.is_operator() && !subr.is_walkers()
 }
 
-/// Checks how many arguments a function got; `most` is `None` where it takes any number.
+/// Checks the number of arguments of a call. `most` is `None` if the function takes any number.
 pub fn check_count(
     name: &str,
     got: usize,
@@ -192,7 +192,7 @@ pub fn check_count(
     Err(Diagnostic::new("D_PROTO_LEN", span, message))
 }
 
-/// The error that an argument, counted from 0, is not what the prototype asks for.
+/// Returns the error that an argument, counted from 0, does not match the prototype.
 pub fn incompatible(
     name: &str,
     index: usize,
@@ -211,7 +211,7 @@ pub fn incompatible(
 }
 
 impl Param {
-    /// The parameter's type, as messages call it.
+    /// Returns the type of the parameter as messages show it.
     fn name(self, types: &Types<'_>) -> String {
         match self {
             Self::Int(ty) | Self::Constant(ty) => types.name(ty),
@@ -222,7 +222,7 @@ impl Param {
         }
     }
 
-    /// The argument in the form in which the DIF machine takes it, or `None` where it does not fit.
+    /// Returns the argument in the form that the DIF machine takes, or `None` if it does not fit.
     fn accept(self, types: &mut Types<'_>, argument: Expr) -> Option<Expr> {
         let ty = argument.ty;
         let target = types.pointee(ty);
@@ -237,12 +237,12 @@ impl Param {
             Self::Address if types.int(ty).is_some() => {
                 Some(convert(types, argument, Ty::UINTPTR_T))
             }
-            // The null pointer, as `strtok()` takes it.
+            // The null pointer fits all of the parameters below, as `strtok()` needs it.
             _ if null => Some(argument.retype(Ty::UINTPTR_T)),
             Self::Address | Self::Pointer if target.is_some() => {
                 Some(argument.retype(Ty::UINTPTR_T))
             }
-            // A string is where it is.
+            // The value of a string is its address.
             Self::Pointer if types.is_string(ty) => Some(argument.retype(Ty::UINTPTR_T)),
             Self::Pointer if types.int(ty).is_some_and(|int| int.size == 8) => {
                 Some(argument.retype(Ty::UINTPTR_T))
@@ -264,7 +264,7 @@ impl Param {
     }
 }
 
-/// `value`, an integer, in the type `to`.
+/// Converts the integer `value` to the type `to`.
 fn convert(types: &Types<'_>, value: Expr, to: Ty) -> Expr {
     let span = value.span;
     match (value.constant(), types.int(to)) {
@@ -280,7 +280,7 @@ fn convert(types: &Types<'_>, value: Expr, to: Ty) -> Expr {
 }
 
 impl Sema<'_, '_> {
-    /// A call of a subroutine.
+    /// Types a call of a subroutine.
     pub(super) fn subroutine(
         &mut self,
         subr: Subr,
@@ -318,7 +318,7 @@ impl Sema<'_, '_> {
         Ok(Expr::new(ExprKind::Call(subr, checked), ret, span))
     }
 
-    /// The error that no function is called `name`.
+    /// Returns the error that no function is called `name`.
     pub(super) fn unknown_function(&self, name: &str, span: Span) -> Box<Diagnostic> {
         if let Some(kind) = self.meaning(name) {
             return super::access::not_as(&kind, name, "function", span);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Casts: which there are, and what becomes of the value.
+//! Casts: which ones are valid, and how they convert the value.
 //!
-//! Numbers become numbers of any type; addresses become integers, other pointers and strings. A cast makes a value: nothing
-//! can be assigned to it.
+//! Numbers convert to numbers of any type. Integers and addresses convert to pointers and strings,
+//! and addresses to integers. A cast to a number or a pointer makes a value: nothing can be
+//! assigned to it.
 
 use super::hir::{Expr, ExprKind};
 use super::Sema;
@@ -20,7 +21,7 @@ impl Sema<'_, '_> {
         Diagnostic::new("D_CAST_INVAL", span, message)
     }
 
-    /// `(ty)written`.
+    /// Types `(ty)written`.
     pub(super) fn written_cast(
         &mut self,
         ty: &ast::TypeName,
@@ -35,7 +36,7 @@ impl Sema<'_, '_> {
         self.cast(ty, operand, span)
     }
 
-    /// Refuses to make a number of what was just translated: it has no address.
+    /// Fails if translated data is cast to an integer type: it has no address.
     fn cast_translated(&self, to: Ty, operand: &Expr, span: Span) -> Result<()> {
         let types = &self.state.types;
         match (types.int(to), types.is_record(operand.ty)) {
@@ -48,7 +49,7 @@ impl Sema<'_, '_> {
     fn cast(&mut self, ty: Ty, operand: Expr, span: Span) -> Result<Expr> {
         let types = &self.state.types;
         let from = operand.ty;
-        // A kernel symbol of unknown type is read as what the cast says.
+        // A kernel symbol of unknown type is read as a value of the type that the cast names.
         if types.is_dynamic(from) && types.size(ty).is_some() {
             return self.object_at(operand, ty, false, span);
         }
@@ -61,7 +62,8 @@ impl Sema<'_, '_> {
         if types.int(ty).is_some() && types.int(from).is_some() {
             return Ok(match (self.known(&operand), self.shape(ty)) {
                 (Some(value), Some(shape)) => Expr::int(shape.normalize(value), ty, span),
-                // Also to its own type, which the value of a computation may exceed.
+                // Converts even to the same type, because a computed value may have more bits than
+                // its type.
                 _ => Expr::new(ExprKind::Convert(Box::new(operand)), ty, span),
             });
         }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Clauses: what is enabled on which probes.
+//! Clauses: which actions are enabled on which probes.
 //!
-//! A clause is checked once for each of its descriptions, since the types of `args[]` may differ between them.
+//! A clause is checked once for each of its probe descriptions, because the types of `args[]` may
+//! differ between them.
 //!
-//! What a condition picks is the business of [`branch`](super::branch).
+//! [`branch`](super::branch) handles statements under a condition.
 
 use super::branch::{self, Condition, Part};
 use super::hir::{Expr, VarRef, VarScope};
@@ -23,7 +24,7 @@ use dtrace_uapi::dif::Op;
 use dtrace_uapi::subr::Subr;
 use dtrace_uapi::types::DifType;
 
-/// What the statements of a clause have done so far: some may not follow others.
+/// What the statements of a clause have done so far. Some statements may not follow others.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Order {
     /// Something was recorded.
@@ -34,32 +35,32 @@ pub(super) struct Order {
     pub(super) committed: bool,
 }
 
-/// The speculation that a clause of the source records to, once it becomes several clauses.
+/// The speculation to which a clause of the source records, if it becomes several clauses.
 #[derive(Clone)]
 pub(super) struct Speculating {
-    /// The hidden variable that has its number.
+    /// Reads the hidden variable that holds the number of the speculation.
     pub(super) id: Expr,
-    /// The statement.
+    /// Number of the statement that called `speculate()`.
     pub(super) uarg: u64,
 }
 
-/// A clause in the making.
+/// A clause under construction.
 #[derive(Default)]
 pub(super) struct Builder {
     pub(super) actions: Vec<ActionDesc>,
     pub(super) order: Order,
     /// Set after `speculate()` in a body with branches.
     pub(super) speculating: Option<Speculating>,
-    /// The body has branches.
+    /// Whether the body has branches.
     pub(super) branches: bool,
-    /// The parts that are complete.
+    /// The finished parts.
     pub(super) done: Vec<Part>,
-    /// What must hold for the part at hand.
+    /// Conditions under which the current part runs.
     pub(super) conditions: Vec<Condition>,
 }
 
 impl Sema<'_, '_> {
-    /// Checks a clause of the source.
+    /// Checks a clause of the source for each of its probe descriptions.
     pub(super) fn clause(&mut self, clause: &ast::Clause) -> Result<()> {
         for (text, span) in &clause.probes {
             for context in self.probes(text, *span)? {
@@ -73,7 +74,8 @@ impl Sema<'_, '_> {
         Ok(())
     }
 
-    /// Checks it for the probes at hand.
+    /// Checks the clause for the current probes (`self.probe`) and adds the clauses that it
+    /// becomes.
     fn clause_at(&mut self, clause: &ast::Clause, span: Span) -> Result<()> {
         let parts = self.clause_parts(clause)?;
         for (part, (predicate, actions)) in parts.into_iter().enumerate() {
@@ -90,7 +92,7 @@ impl Sema<'_, '_> {
         Ok(())
     }
 
-    /// Predicates and actions of the clauses that one clause of the source becomes.
+    /// Returns predicate and actions of each clause that a clause of the source becomes.
     fn clause_parts(
         &mut self,
         clause: &ast::Clause,
@@ -103,6 +105,8 @@ impl Sema<'_, '_> {
             branches,
             ..Builder::default()
         };
+        // The predicate is checked first, so that its errors are reported before those of the body.
+        // The exception is an unknown variable, which the body may create.
         let early = self.clause_predicate(clause);
         if let Err(error) = &early {
             if error.tag != "D_IDENT_UNDEF" {
@@ -123,8 +127,9 @@ impl Sema<'_, '_> {
         self.assemble(predicate, builder.done, clause.span)
     }
 
-    /// The predicate of a clause whose body is checked: what it was found to be before the body, or now, if it speaks
-    /// of a variable that the body brings into being.
+    /// Returns the predicate of a clause whose body has been checked. If the first check failed
+    /// because of an unknown variable, checks again, because the body may have created the
+    /// variable. If predicate and body fail with the same error, reports the predicate's.
     fn late_predicate(
         &mut self,
         clause: &ast::Clause,
@@ -139,7 +144,7 @@ impl Sema<'_, '_> {
         }
     }
 
-    /// The clause's predicate.
+    /// Returns the typed predicate of the clause, if it has one.
     fn clause_predicate(&mut self, clause: &ast::Clause) -> Result<Option<Expr>> {
         let Some(written) = &clause.predicate else {
             return Ok(None);
@@ -154,6 +159,7 @@ impl Sema<'_, '_> {
         checked.map(Some)
     }
 
+    /// Types a predicate or another condition, which must be a scalar.
     pub(super) fn predicate(&mut self, predicate: &ast::Expr) -> Result<Expr> {
         let expr = self.expression(predicate)?;
         if !self.state.types.is_scalar(expr.ty) {
@@ -189,15 +195,16 @@ impl Sema<'_, '_> {
         Ok(())
     }
 
-    /// A new clause-local variable of type `int` that no program can spell.
+    /// Creates a clause-local variable of type `int` whose name no program can spell.
     pub(super) fn hidden_variable(&mut self, what: &str, span: Span) -> Result<VarRef> {
-        // `ERROR` fires amid another clause, so no two clauses share one.
+        // `ERROR` fires in the middle of another clause, so clauses must not share such a variable.
         let number = self.state.hidden;
         self.state.hidden += 1;
         self.hidden_of_type(&format!("<{what} {number}>"), Ty::INT, span)
     }
 
-    /// The clause-local variable `name`, which no program can spell, always of the same type.
+    /// Returns the clause-local variable `name`, which no program can spell, and creates it if
+    /// necessary. The caller must always pass the same type for one name.
     pub(super) fn hidden_of_type(&mut self, name: &str, ty: Ty, span: Span) -> Result<VarRef> {
         Ok(match self.state.variables.find(VarScope::Clause, name) {
             Some(known) => known.place.clone(),
@@ -208,7 +215,7 @@ impl Sema<'_, '_> {
         })
     }
 
-    /// Checks one statement and adds its actions; `idle` says that it need not do anything.
+    /// Checks one statement and adds its actions. `idle` permits a statement without effect.
     pub(super) fn statement(
         &mut self,
         statement: &ast::Expr,
@@ -276,13 +283,13 @@ impl Sema<'_, '_> {
         }
     }
 
-    /// Adds the evaluation of an expression whose value nobody wants.
+    /// Adds an action that evaluates an expression and discards its value.
     pub(super) fn effect(&mut self, expr: &Expr, builder: &mut Builder) -> Result<()> {
         builder.actions.push(self.effect_alone(expr)?);
         Ok(())
     }
 
-    /// The evaluation of an expression whose value nobody wants.
+    /// Returns an action that evaluates an expression and discards its value.
     pub(super) fn effect_alone(&self, expr: &Expr) -> Result<ActionDesc> {
         self.has_value()?;
         let difo =
@@ -290,25 +297,26 @@ impl Sema<'_, '_> {
         Ok(super::action::desc(Action::Difexpr, Some(difo), 0))
     }
 
-    /// Refuses to make code where something without a value was met.
+    /// Fails if an expression used something without a value, so that no code can be generated.
     pub(super) fn has_value(&self) -> Result<()> {
         self.valueless.clone().map_or(Ok(()), Err)
     }
 
-    /// The code of an expression, whose value is recorded.
+    /// Returns the code of an expression whose value the kernel records.
     pub(super) fn value(&self, expr: &Expr) -> Result<Difo> {
         self.has_value()?;
         super::translate::in_memory(expr)?;
         lower::value(expr, &self.state.types).map_err(|why| too_large(why, expr.span))
     }
 
-    /// The code of a clause's own predicate, if it has one that may be false.
+    /// Returns the code of the clause's own predicate; `None` if there is none or it is always
+    /// true.
     pub(super) fn decided(&self, predicate: Option<Expr>) -> Result<Option<Difo>> {
         let code = predicate.map(|predicate| self.decision(&predicate));
         Ok(code.transpose()?.flatten())
     }
 
-    /// The code of a predicate; none where it is always true.
+    /// Returns the code of a predicate; `None` if it is always true.
     pub(super) fn decision(&self, expr: &Expr) -> Result<Option<Difo>> {
         self.has_value()?;
         if expr.constant().is_some_and(|value| value != 0) {
@@ -318,7 +326,7 @@ impl Sema<'_, '_> {
         difo.map(Some).map_err(|why| too_large(why, expr.span))
     }
 
-    /// The code of an expression that the kernel does not record.
+    /// Returns the code of an expression whose value the kernel uses but does not record.
     pub(super) fn unrecorded(&self, expr: &Expr) -> Result<Difo> {
         Ok(Difo {
             rtype: DifType::default(),
@@ -335,12 +343,13 @@ impl Sema<'_, '_> {
     }
 }
 
-/// The number of a part of the clause `clause` of the source: parts of one clause are parts of one firing.
+/// Returns the number of one part of the clause `clause` of the source. The low [`PART_BITS`] bits
+/// count the parts; parts of one clause belong to one firing.
 fn clause_number(clause: u64, part: usize) -> u64 {
     clause << PART_BITS | part as u64 & ((1 << PART_BITS) - 1)
 }
 
-/// Whether code calls a subroutine that changes what is traced.
+/// Whether the code calls a destructive subroutine, which writes to the traced process.
 fn calls_destructive(difo: &Difo) -> bool {
     difo.text.iter().any(|instr| {
         let subr = Subr::from_raw(instr.index());

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Declarations: from C's notation to types, variables and inlines.
+//! Declarations: C declarations become types, variables and inlines.
 //!
-//! A type is read in two steps, as it is written: the specifiers give a base, and the declarator derives from it. The
-//! parser has turned declarators inside out already, outermost derivation first, so the base is wrapped from the back.
+//! A type is built in two steps that follow its syntax: the specifiers give a base type, and the
+//! declarator derives a type from it. The parser has already turned declarators inside out,
+//! outermost derivation first, so the derivations are applied to the base from last to first.
 //!
-//! What needs a constant (array sizes, widths, enumerators) is an expression like any other that must fold to one.
+//! Array sizes, bit-field widths and enumerators need a constant. They are ordinary expressions
+//! that must fold to one.
 
 use super::hir::VarScope;
 use super::variable::Global;
@@ -21,16 +23,17 @@ use crate::syntax::TYPE_SUFFIX;
 use crate::types::{Kind, Tag, Ty, Types};
 use dtrace_uapi::var::Var;
 
-/// The greatest array dimension.
+/// Largest size of one array dimension.
 const DIMENSION_MAX: u64 = i32::MAX as u64;
 
-/// How many dimensions an array may have, those of its element's type included: its size is found one by one.
+/// Largest number of dimensions of an array, including those of its element type. Computing the
+/// size of an array recurses once per dimension.
 const DIMENSIONS_MAX: u32 = 64;
 
-/// What a declarator makes of its base.
+/// Result of applying a declarator to its base type.
 struct Derived {
     ty: Ty,
-    /// Parameters of an associative array or of an inline that takes some.
+    /// Parameters of an associative array, or of an inline that takes parameters.
     keys: Option<Vec<(String, Ty)>>,
 }
 
@@ -38,7 +41,7 @@ pub(super) fn error(tag: &'static str, span: Span, message: impl Into<String>) -
     Diagnostic::new(tag, span, message)
 }
 
-/// The name of what is declared, as messages show it.
+/// Returns the declared name as messages show it.
 fn shown(name: &str) -> &str {
     if name.is_empty() {
         "(anon)"
@@ -48,7 +51,7 @@ fn shown(name: &str) -> &str {
 }
 
 impl Sema<'_, '_> {
-    /// The type that `name` spells.
+    /// Returns the type that `name` spells.
     pub(super) fn type_name(&mut self, name: &TypeName) -> Result<Ty> {
         let base = self.base_type(&name.base)?;
         let derived = self.derive(base, &name.base, &name.declarator)?;
@@ -62,7 +65,7 @@ impl Sema<'_, '_> {
         }
     }
 
-    /// The error that a dimension is missing where one is needed, if that is so.
+    /// Fails if `ty` is an array without a dimension.
     fn needs_dimension(&self, ty: Ty, declarator: &Declarator) -> Result<()> {
         match self.state.types.base(ty) {
             Kind::Array(_, None) => Err(error(
@@ -77,7 +80,7 @@ impl Sema<'_, '_> {
         }
     }
 
-    /// Enters what a declaration declares.
+    /// Adds what a declaration declares to the state.
     pub(super) fn declaration(&mut self, declaration: &Declaration) -> Result<()> {
         if let Storage::Foreign(_) = declaration.storage {
             let message = "specified storage class not appropriate in D";
@@ -117,7 +120,8 @@ impl Sema<'_, '_> {
             self.needs_dimension(derived.ty, declarator)?;
         }
         match declaration.storage {
-            // A prototype says that a function exists somewhere, an open array that an array does.
+            // A function prototype or an array without a dimension only says that something exists
+            // elsewhere. There is nothing to add.
             Storage::Global | Storage::Extern
                 if matches!(
                     self.state.types.base(derived.ty),
@@ -135,7 +139,7 @@ impl Sema<'_, '_> {
             Storage::Global | Storage::Extern => {
                 self.declare_variable(VarScope::Global, declarator, derived)
             }
-            // Refused by the caller, and by the parser.
+            // The caller refuses `Foreign`, and the parser never returns `CFunction`.
             Storage::Foreign(_) | Storage::CFunction => Ok(()),
         }
     }
@@ -214,7 +218,8 @@ impl Sema<'_, '_> {
             .map(|_| ())
     }
 
-    /// An object needs a type that has a size.
+    /// Fails if no object can be of type `ty`: `void`, or a structure or union without known
+    /// members.
     fn check_object(&mut self, name: &str, ty: Ty, span: Span) -> Result<()> {
         let types = &mut self.state.types;
         if types.resolve(ty) == Ty::VOID {
@@ -222,7 +227,7 @@ impl Sema<'_, '_> {
             return Err(error("D_DECL_VOIDOBJ", span, message));
         }
         if types.is_record(ty) && types.record(ty).is_none() {
-            // DTrace takes every tag whose members are still to come for a struct's.
+            // DTrace takes every tag that has no members yet for that of a struct.
             let text = match types.tag(ty) {
                 Some((Tag::Union, tag)) if !self.open_records.contains(&ty) => {
                     format!("struct {tag}")
@@ -298,7 +303,7 @@ impl Sema<'_, '_> {
                     .map_err(redeclared),
             };
         };
-        // Members may point to the record that they are members of.
+        // Declare the tag first, because members may point to the record that contains them.
         if tag.is_some() {
             let open = self
                 .state
@@ -320,7 +325,7 @@ impl Sema<'_, '_> {
             .map_err(redeclared)
     }
 
-    /// Adds the members that one declaration in a record declares.
+    /// Adds the members that one declaration within a record declares.
     fn members(
         &mut self,
         member: &MemberDecl,
@@ -357,7 +362,7 @@ impl Sema<'_, '_> {
         Ok(())
     }
 
-    /// The width of a bit-field.
+    /// Returns the width of a bit-field in bits.
     fn width(&mut self, width: &Expr, ty: Ty, name: &str, span: Span) -> Result<u32> {
         let Some(int) = self.state.types.int(ty) else {
             let message = format!("invalid type for bit-field: {}", shown(name));
@@ -376,21 +381,21 @@ impl Sema<'_, '_> {
         }
     }
 
-    /// The value of a constant expression of an integer type above 0.
+    /// Returns the value of an integer constant expression; `None` if it is not one or is below 1.
     fn positive(&mut self, e: &Expr) -> Option<u64> {
         self.constant(e)
             .filter(|value| *value > 0)
             .and_then(|value| value.try_into().ok())
     }
 
-    /// The value of an integral constant expression.
+    /// Returns the value of an integer constant expression; `None` if `e` is not one.
     pub(super) fn constant(&mut self, e: &Expr) -> Option<i64> {
         let value = self.expression(e).ok()?;
         self.state.types.int(value.ty)?;
         value.constant().map(|value| value as i64)
     }
 
-    /// Applies a declarator's derivations to its base.
+    /// Applies the derivations of a declarator to its base type.
     fn derive(&mut self, base: Ty, written: &BaseType, declarator: &Declarator) -> Result<Derived> {
         let mut derived = Derived {
             ty: base,
@@ -401,7 +406,8 @@ impl Sema<'_, '_> {
             derived.ty = match derivation {
                 Derivation::Pointer => {
                     let types = &mut self.state.types;
-                    // A process' types are of what it has in its memory.
+                    // Types of a process describe its own memory, so pointers to them are
+                    // user-space pointers.
                     let userland = written.userland
                         || types.is_process_scope(written.module())
                         || types.is_of_process(ty);
@@ -453,12 +459,13 @@ impl Sema<'_, '_> {
         }
     }
 
-    /// Whether `name`, which `size` is, is that of no constant but as types have it.
+    /// Whether an array size that is a bare name was probably meant as a type: it has a type's
+    /// suffix and does not resolve.
     fn is_unknown_type(&mut self, size: &Expr, name: &str) -> bool {
         name.ends_with(TYPE_SUFFIX) && self.expression(size).is_err()
     }
 
-    /// How many dimensions `ty` has.
+    /// Returns the number of dimensions of `ty`.
     fn dimensions(&self, ty: Ty) -> u32 {
         let (mut count, mut at) = (0, ty);
         while let Kind::Array(element, _) = *self.state.types.base(at) {
@@ -467,7 +474,8 @@ impl Sema<'_, '_> {
         count
     }
 
-    /// Names and types of the parameters of a `kind`. A lone `void` is none, but not the key of an `array`.
+    /// Returns names and types of the parameters of a `kind`, as messages call it. A lone `void`
+    /// means no parameters, except that it is an error as the key of an `array`.
     pub(super) fn parameters(
         &mut self,
         kind: &str,
@@ -509,7 +517,7 @@ impl Sema<'_, '_> {
     }
 }
 
-/// The type that C's words name, or what is wrong with them.
+/// Returns the type that C's type words name, or the error that says what is wrong with them.
 fn words_type(words: &[&'static str], span: Span) -> Result<Ty> {
     if let Some(ty) = Types::from_words(words.iter().copied()) {
         return Ok(ty);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Programs that would become trees too high for the walks over them are refused, however they were written.
+//! Programs whose trees would be too high to walk are refused, whatever their syntax.
 
 use crate::compile::{Compiler, Settings};
 use crate::fixture::Little;
 use crate::source::Source;
 
-/// More levels than any stack has room for.
+/// More levels than any stack can hold.
 const MANY: usize = 100_000;
 
 fn compile(text: &str) -> Result<(), String> {
@@ -18,7 +18,7 @@ fn compile(text: &str) -> Result<(), String> {
     }
 }
 
-/// The error of `text`, which is too long in what it repeats.
+/// Asserts that `text`, which repeats something too often, fails with `message`.
 fn refused(text: &str, message: &str) {
     let shown: String = text.chars().take(60).collect();
     assert_eq!(compile(text), Err(message.to_owned()), "{shown}");

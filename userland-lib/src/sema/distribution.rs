@@ -3,8 +3,9 @@
 
 //! The parameters of `lquantize()` and `llquantize()`.
 //!
-//! They must be constants, for the kernel lays out the buckets before anything fires; they are packed into the
-//! action's `arg`. All uses of one aggregation must agree on them. Each bound has an error of its own, as DTrace has it.
+//! They must be constants, because the kernel lays out the buckets before any probe fires. They are
+//! packed into the `arg` of the action. All uses of one aggregation must agree on them. Each bound
+//! has an error of its own, as in DTrace.
 
 use super::aggfunc::name;
 use super::hir::Expr;
@@ -12,8 +13,8 @@ use crate::diag::{Diagnostic, Result};
 use crate::source::Span;
 use dtrace_uapi::action::{Action, Llquantize, Lquantize};
 
-/// An argument that must be constant, with what its errors need. DTrace counts the arguments of distributions from
-/// the one after the value.
+/// An argument that must be constant, with what its errors need. DTrace counts the arguments of
+/// distributions from the one after the value.
 struct Constant<'a> {
     function: &'a str,
     number: usize,
@@ -44,7 +45,7 @@ impl Constant<'_> {
     }
 }
 
-/// The packed parameters of `lquantize(value, base, limit, step, …)`.
+/// Returns the packed parameters of `lquantize(value, base, limit, step, …)`.
 pub(super) fn lquantize(args: &[Expr], span: Span) -> Result<u64> {
     let constant = |number: usize| {
         let expr = args.get(number)?;
@@ -92,12 +93,13 @@ pub(super) fn lquantize(args: &[Expr], span: Span) -> Result<u64> {
     Ok(Lquantize { base, step, levels }.pack())
 }
 
-/// What is said of an argument that [`super::aggfunc::check`] has already seen to be there.
+/// Returns the error for a missing argument. It does not occur, because [`super::aggfunc::check`]
+/// has already counted the arguments.
 fn missing(span: Span) -> Box<Diagnostic> {
     Diagnostic::new("D_PROTO_LEN", span, "prototype mismatch: missing argument")
 }
 
-/// The packed parameters of `llquantize(value, factor, low, high, steps, …)`.
+/// Returns the packed parameters of `llquantize(value, factor, low, high, steps, …)`.
 pub(super) fn llquantize(args: &[Expr]) -> Result<u64> {
     let [_, args @ ..] = args else {
         return Err(missing(Span::default()));
@@ -158,7 +160,7 @@ pub(super) fn llquantize(args: &[Expr]) -> Result<u64> {
     Err(fourth.error("D_LLQUANT_STEPVAL", text))
 }
 
-/// Checks that a second use of an aggregation has the parameters of the first.
+/// Checks that a later use of an aggregation has the parameters of the first.
 pub(super) fn same_parameters(func: Action, old: u64, new: u64, span: Span) -> Result<()> {
     let differ = |tag, what: &str, old: i64, new: i64| {
         if old == new {

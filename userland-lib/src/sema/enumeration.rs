@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Enumerations: each enumerator is one more than the one before it, or a constant expression that may name those before it.
+//! Enumerations: an enumerator is one more than its predecessor, or a constant expression that may
+//! name earlier enumerators.
 
 use super::declare::error;
 use super::Sema;
@@ -12,7 +13,7 @@ use crate::types::{Tag, Ty};
 use std::collections::HashSet;
 
 impl Sema<'_, '_> {
-    /// The type that an enumeration has or is declared with.
+    /// Returns the type of an enumeration, which is declared if `items` are given.
     pub(super) fn enum_type(
         &mut self,
         module: Option<&str>,
@@ -28,7 +29,8 @@ impl Sema<'_, '_> {
                 .lookup_tag(Tag::Enum, module, name)
                 .ok_or_else(|| self.unknown_type(module, Some(Tag::Enum), name, span));
         };
-        // A constant may be computed from those before it.
+        // Earlier enumerators are bound as names for the expressions that follow. The bindings of
+        // an enclosing inline or translator are not visible.
         let outer = std::mem::take(&mut self.bindings);
         let values = self.enumerators(items);
         self.bindings = outer;

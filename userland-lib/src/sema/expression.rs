@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Expressions get types.
+//! Typing of expressions. Each expression of the source becomes one of the typed tree.
 
 use super::hir::{Expr, ExprKind, Place};
 use super::Sema;
@@ -11,23 +11,23 @@ use crate::syntax::ast::{self, BinaryOp, IntSuffix, UnaryOp};
 use crate::types::{Kind, Ty};
 use dtrace_uapi::subr::Subr;
 
-/// How deep expressions may nest, with what inlines and translators put into them.
+/// Maximum nesting of expressions, including what inlines and translators expand to.
 const MAX_DEPTH: u32 = 300;
 
 impl Sema<'_, '_> {
-    /// The typed form of an expression whose value is wanted.
+    /// Returns the typed form of an expression.
     pub(super) fn expression(&mut self, e: &ast::Expr) -> Result<Expr> {
         self.nested(e.span, |sema| sema.expression_unbounded(e))
             .map_err(|error| counted(e, error))
     }
 
-    /// An expression that is computed with: its type must be known.
+    /// Returns the typed form of an operand, whose type must be known.
     pub(super) fn operand(&mut self, e: &ast::Expr) -> Result<Expr> {
         let value = self.expression(e)?;
         self.typed(value)
     }
 
-    /// Runs `check` one level deeper.
+    /// Runs `check` one nesting level deeper. Fails if that is too deep.
     pub(super) fn nested<T>(
         &mut self,
         span: Span,
@@ -95,7 +95,7 @@ impl Sema<'_, '_> {
         }
     }
 
-    /// `@name`, which has no value of its own.
+    /// Types `@name`, which has no value in an expression.
     fn aggregation_value(&mut self, name: &str, span: Span) -> Expr {
         let message = format!("aggregation @{name} may not be used in an expression");
         let error = Diagnostic::new("D_AGG_NULL", span, message);
@@ -115,7 +115,8 @@ impl Sema<'_, '_> {
         })
     }
 
-    /// A call in an expression: of a subroutine, for of the actions only those that make a stack have a value.
+    /// Types a call in an expression. Subroutines have a value; of the actions, only those that
+    /// make a stack have one.
     fn call(
         &mut self,
         name: &str,
@@ -147,7 +148,8 @@ impl Sema<'_, '_> {
         Ok(self.valueless(super::action::value_type(name), error))
     }
 
-    /// What stands for something without a value: only its type can be asked for, and code for it ends in `error`.
+    /// Returns an expression that stands for something without a value. Only its type can be used;
+    /// generating code fails with the first `error` of the program.
     fn valueless(&mut self, ty: Ty, error: Box<Diagnostic>) -> Expr {
         let span = error.span;
         self.valueless.get_or_insert(error);
@@ -271,7 +273,7 @@ impl Sema<'_, '_> {
             );
             return Err(Diagnostic::new("D_OP_ARRFUN", span, message));
         }
-        // Zero frees what a dynamic variable holds, whatever that is; any string may be NULL.
+        // Assigning 0 frees a dynamic variable of any type. Any string may be NULL.
         let may_lack = match place {
             Place::Memory { .. } => false,
             _ => place.is_dynamic() || types.is_string(ty),
@@ -299,7 +301,8 @@ impl Sema<'_, '_> {
         target.is_some_and(|target| self.state.types.resolve(target) == Ty::VOID)
     }
 
-    /// Refuses a variable that has no type yet and cannot get one from what is assigned to it.
+    /// Fails if `target` is a variable that has no type yet and cannot get one from the assigned
+    /// value.
     fn declared(&self, target: &ast::Expr) -> Result<()> {
         match super::access::variable_name(target) {
             Some((scope, name)) if self.state.variables.find(scope, name).is_none() => {
@@ -310,8 +313,9 @@ impl Sema<'_, '_> {
         }
     }
 
-    /// The type that a variable gets from its first value: that of the value, but text has room of its own and what
-    /// was `const` in its place is not in the variable.
+    /// Returns the type that a variable gets from its first value: that of the value, except that
+    /// text becomes a string with storage of its own, and a `const` of the value does not apply to
+    /// the variable.
     fn inferred(&mut self, ty: Ty) -> Ty {
         if matches!(self.state.types.base(ty), Kind::Array(..))
             && self.state.types.is_string_like(ty)
@@ -385,7 +389,7 @@ impl Sema<'_, '_> {
         ))
     }
 
-    /// The error that `op=` got what it cannot compute with.
+    /// Returns the error that `op=` cannot compute with its operands.
     fn update_error(&self, op: BinaryOp, left: Ty, right: Ty, span: Span) -> Box<Diagnostic> {
         match op {
             BinaryOp::Add | BinaryOp::Sub => {
@@ -453,7 +457,7 @@ impl Sema<'_, '_> {
         })
     }
 
-    /// Refuses a condition that is neither number nor address.
+    /// Fails if a condition is neither a number nor an address.
     pub(super) fn scalar_condition(&self, condition: &Expr, op: &str) -> Result<()> {
         if self.state.types.is_scalar(condition.ty) {
             return Ok(());
@@ -466,7 +470,7 @@ impl Sema<'_, '_> {
     }
 }
 
-/// An error of all of `e` is told with the line that DTrace counts for it.
+/// Gives an error that concerns all of `e` the line that DTrace counts for `e`.
 pub(super) fn counted(e: &ast::Expr, error: Box<Diagnostic>) -> Box<Diagnostic> {
     match error.span == e.span && error.counted.is_none() {
         true => error.counted_at(e.counted),
@@ -474,7 +478,8 @@ pub(super) fn counted(e: &ast::Expr, error: Box<Diagnostic>) -> Box<Diagnostic> 
     }
 }
 
-/// The constant `value` that was computed in the type `ty`, with its type: an `int` that has no room for it is a `long`.
+/// Returns the constant `value`, computed in the type `ty`, with its type: `long` if an `int`
+/// cannot hold it.
 pub(super) fn folded(value: u64, ty: Ty) -> (u64, Ty) {
     let fits = i32::try_from(value as i64).is_ok();
     match ty == Ty::INT && !fits {
@@ -483,12 +488,13 @@ pub(super) fn folded(value: u64, ty: Ty) -> (u64, Ty) {
     }
 }
 
-/// Whether `value` is the constant 0, which stands for no pointer and no string.
+/// Whether `value` is the constant 0, which means no pointer or no string.
 pub(super) fn is_null(value: &Expr) -> bool {
     value.constant() == Some(0)
 }
 
-/// C's type of an integer constant where a `long` has 64 bits.
+/// Returns C's type of an integer constant if a `long` has 64 bits. A value from `i32::MIN` to -1
+/// is that of a character constant.
 fn int_type(value: u64, suffix: IntSuffix) -> Ty {
     let fits_int = value <= i32::MAX as u64;
     let fits_uint = value <= u64::from(u32::MAX);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Floating-point expressions: conversions, arithmetic, and what is true of a number.
+//! Floating-point expressions: conversions, arithmetic, comparisons and conditions.
 //!
-//! The types are C's, and so is what they compute in: the larger of the operands' types, each result rounded to it. What a
-//! constant expression gives is computed here, by the processor, which does as the engine does. A number as a
-//! condition is true if it is not zero, NaN included; code generation sees a comparison.
+//! The types are C's, and so is the type of a computation: the larger of the operands' types, with
+//! each result rounded to it. Constant expressions are computed here by the processor, with the
+//! same results as in the engine. A floating-point number as a condition is true if it is not zero
+//! (NaN is true); code generation sees a comparison.
 
 use super::fold::IntShape;
 use super::hir::{Expr, ExprKind};
@@ -15,7 +16,7 @@ use crate::source::Span;
 use crate::syntax::ast::{BinaryOp, FloatSuffix};
 use crate::types::Ty;
 
-/// The type of a constant.
+/// Returns the type of a constant with this suffix.
 pub(super) fn constant_type(suffix: FloatSuffix) -> Ty {
     match suffix {
         FloatSuffix::Double => Ty::DOUBLE,
@@ -24,21 +25,21 @@ pub(super) fn constant_type(suffix: FloatSuffix) -> Ty {
     }
 }
 
-/// `+e`, `-e`.
+/// Types `+e` or `-e`.
 pub(super) fn signed(negative: bool, e: Expr, span: Span) -> Expr {
     let ty = e.ty;
     let kind = match e.kind {
         ExprKind::Float(value) if negative => ExprKind::Float(-value),
         ExprKind::Float(value) => ExprKind::Float(value),
         _ if negative => ExprKind::Neg(Box::new(e)),
-        // A value: nothing to assign to.
+        // Converting to the same type makes a value that cannot be assigned to.
         _ => ExprKind::Convert(Box::new(e)),
     };
     Expr::new(kind, ty, span)
 }
 
-/// What becomes of a constant that is converted to a floating-point type of `size` bytes; `None` where only the engine can
-/// tell.
+/// Rounds a constant to a floating-point type of `size` bytes. Always succeeds: types larger than a
+/// `double` hold every `f64` exactly.
 fn rounded(value: f64, size: u8) -> Option<f64> {
     match size {
         4 => Some((value as f32).into()),
@@ -46,7 +47,8 @@ fn rounded(value: f64, size: u8) -> Option<f64> {
     }
 }
 
-/// An integer constant as a number of `size` bytes.
+/// Converts an integer constant to a floating-point type of `size` bytes; `None` if an `f64` might
+/// not hold the result.
 fn of_integer(value: u64, signed: bool, size: u8) -> Option<f64> {
     let exact = match signed {
         true => value as i64 as f64,
@@ -56,12 +58,12 @@ fn of_integer(value: u64, signed: bool, size: u8) -> Option<f64> {
         (4, true) => Some((value as i64 as f32).into()),
         (4, false) => Some((value as f32).into()),
         (8, _) => Some(exact),
-        // A long double may hold more of it than a constant here does.
+        // A `long double` may hold more digits than the `f64` of a constant.
         _ => (value == 0).then_some(exact),
     }
 }
 
-/// The integer that a constant becomes.
+/// Converts a floating-point constant to an integer.
 fn to_integer(value: f64, shape: IntShape) -> u64 {
     match (shape.signed, shape.size) {
         (false, 8..) => value as u64,
@@ -69,7 +71,7 @@ fn to_integer(value: f64, shape: IntShape) -> u64 {
     }
 }
 
-/// `a op b` in a type of `size` bytes.
+/// Computes `a op b` in a type of `size` bytes; `None` if it is larger than a `double`.
 fn computed(op: BinaryOp, a: f64, b: f64, size: u8) -> Option<f64> {
     let value = match op {
         BinaryOp::Add => a + b,
@@ -78,13 +80,13 @@ fn computed(op: BinaryOp, a: f64, b: f64, size: u8) -> Option<f64> {
         _ => a / b,
     };
     match size {
-        // Rounding twice gives what rounding once does.
+        // A `float` result computed as `double` and rounded again is the same as if rounded once.
         4 | 8 => rounded(value, size),
         _ => None,
     }
 }
 
-/// Whether `a op b`.
+/// Whether `a op b` holds.
 fn holds(op: BinaryOp, a: f64, b: f64) -> bool {
     match op {
         BinaryOp::Lt => a < b,
@@ -97,16 +99,18 @@ fn holds(op: BinaryOp, a: f64, b: f64) -> bool {
 }
 
 impl Sema<'_, '_> {
-    /// Whether both types are numbers, and one of them at least a floating-point one.
+    /// Whether both types are numbers and at least one of them is a floating-point type.
     pub(super) fn computes_in_float(&self, a: Ty, b: Ty) -> bool {
         let types = &self.state.types;
         let float = types.float(a).is_some() || types.float(b).is_some();
         float && types.is_number(a) && types.is_number(b)
     }
 
-    /// A number under another number's type, one of which is a floating-point type.
+    /// Converts a number to another numeric type, where at least one of the types is a
+    /// floating-point type.
     pub(super) fn convert_float(&self, e: Expr, ty: Ty) -> Expr {
         let types = &self.state.types;
+        // A `long double` in user space must be copied in before it can be converted.
         let e = match e.user && !types.fits_register(e.ty) {
             true => {
                 let ty = e.ty;
@@ -136,7 +140,7 @@ impl Sema<'_, '_> {
         }
     }
 
-    /// Refuses an operator that floating-point numbers do not have.
+    /// Fails if floating-point numbers do not have this operator.
     pub(super) fn float_operator(
         &self,
         op: BinaryOp,
@@ -150,7 +154,7 @@ impl Sema<'_, '_> {
         }
     }
 
-    /// `left op right`, of two numbers of which one at least is a floating-point one.
+    /// Types `left op right` for two numbers, at least one of which is a floating-point number.
     pub(super) fn float_arithmetic(
         &self,
         op: BinaryOp,
@@ -172,7 +176,7 @@ impl Sema<'_, '_> {
         Ok(Expr::new(kind, ty, span))
     }
 
-    /// The comparison of two numbers of which one at least is a floating-point one.
+    /// Types the comparison of two numbers, at least one of which is a floating-point number.
     pub(super) fn compare_float(&self, op: BinaryOp, left: Expr, right: Expr, span: Span) -> Expr {
         let ty = self.state.types.usual(left.ty, right.ty).unwrap_or(left.ty);
         let (left, right) = (self.convert(left, ty), self.convert(right, ty));
@@ -190,7 +194,7 @@ impl Sema<'_, '_> {
         }
     }
 
-    /// What is asked of a scalar as a condition: of a floating-point number, whether it is not zero.
+    /// Returns a scalar as a condition: a floating-point number becomes a comparison with zero.
     pub(super) fn condition(&self, e: Expr) -> Expr {
         match self.state.types.float(e.ty) {
             Some(_) => {
@@ -202,7 +206,7 @@ impl Sema<'_, '_> {
         }
     }
 
-    /// `!e`, of a scalar.
+    /// Types `!e` for a scalar.
     pub(super) fn negation(&self, e: Expr, span: Span) -> Expr {
         let e = self.condition(e);
         match self.known(&e) {

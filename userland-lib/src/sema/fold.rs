@@ -1,21 +1,21 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Arithmetic on constants, as the DIF machine and C's types would do it.
+//! Arithmetic on constants, with the results that the DIF machine and C's types would give.
 
 use crate::syntax::ast::BinaryOp;
 
-/// An integer type as arithmetic sees it.
+/// Size and signedness of an integer type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IntShape {
     /// Size, bytes: 1, 2, 4 or 8.
     pub size: u8,
-    /// Whether it has a sign.
+    /// Whether the type is signed.
     pub signed: bool,
 }
 
 impl IntShape {
-    /// What 64 bits are after a trip through this type.
+    /// Truncates a value to this type and extends it to 64 bits again.
     pub fn normalize(self, value: u64) -> u64 {
         let drop = 64 - u32::from(self.size.clamp(1, 8)) * 8;
         if self.signed {
@@ -25,7 +25,8 @@ impl IntShape {
         }
     }
 
-    /// What a computation in this type gives: unsigned types wrap, signed ones compute in 64 bits.
+    /// Returns the result of a computation in this type: unsigned types wrap, signed ones compute
+    /// in 64 bits.
     pub fn wrap(self, value: u64) -> u64 {
         match self.signed {
             true => value,
@@ -34,7 +35,7 @@ impl IntShape {
     }
 }
 
-/// `left op right` in the type `shape`; `None` for a division by zero.
+/// Computes `left op right` in the type `shape`; `None` for a division by zero.
 pub fn arith(op: BinaryOp, shape: IntShape, left: u64, right: u64) -> Option<u64> {
     let (sl, sr) = (left as i64, right as i64);
     let value = match op {
@@ -57,7 +58,7 @@ pub fn arith(op: BinaryOp, shape: IntShape, left: u64, right: u64) -> Option<u64
     Some(shape.wrap(value))
 }
 
-/// `left op right` of a comparison or a logical operator.
+/// Evaluates `left op right` for a comparison or a logical operator.
 pub fn compare(op: BinaryOp, signed: bool, left: u64, right: u64) -> bool {
     let order = if signed {
         (left as i64).cmp(&(right as i64))

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What subroutines, and actions on aggregations and memory, take and refuse.
+//! What subroutines, and actions on aggregations and memory, accept and refuse.
 
 use super::tests::{argument, compile, refused, settings};
 use crate::compile::{Compiler, Settings};
@@ -77,7 +77,7 @@ fn scratch_memory_is_told_from_other_memory() {
         "copyinto(arg0, 4, this->p = alloca(4));",
         "bcopy(probename, (string)alloca(8), 1);",
         "p = (char *)alloca(1); trace(p == (char *)0 ? (char *)50 : p);",
-        // What is not known may be right.
+        // A pointer of unknown origin may point to scratch memory.
         "bcopy(\"a\", (void *)arg0, 1);",
     ] {
         compile(&format!("BEGIN {{ {body} }}")).expect(body);
@@ -262,7 +262,8 @@ fn actions_on_aggregations_and_memory_tell_what_they_miss() {
     }
 }
 
-/// By themselves; a number that `ustackframes` is set to is for the value, too.
+/// Holds by default. If `ustackframes` is not its default, it is also the size of the value of
+/// `ustack()`, which then has another type than that of `stack()` unless both have the same size.
 #[test]
 fn stacks_of_both_kinds_have_one_type() {
     let both = |ustackframes| {

@@ -1,14 +1,17 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The typed tree: expressions with every name resolved, every conversion explicit and every constant folded.
+//! The typed tree: every name is resolved, every conversion is explicit and every constant
+//! expression is folded.
 //!
-//! Values are what a DIF register holds: an integer, sign- or zero-extended as its type says (the result of signed
-//! arithmetic may have more bits until it is stored or converted); a `float` or `double` as it lies in memory; a pointer;
-//! or, for strings, records, arrays and `long double` ("objects"), the address of the bytes. [`Expr::user`] tells of an
-//! object's address that it is a user-space one.
+//! A value is what a DIF register holds: an integer, sign- or zero-extended as its type says (the
+//! result of signed arithmetic may have more bits than its type until it is stored or converted); a
+//! `float` or `double` as it lies in memory; a pointer; or, for strings, records, arrays and
+//! `long double` ("objects"), the address of the bytes. [`Expr::user`] says whether the address of
+//! an object is a user-space address.
 //!
-//! Invariant: the tree is well typed; code generation from it fails only for want of table space.
+//! Invariant: the tree is well typed. Code generation from it can fail only because a table of the
+//! DIF object is full.
 
 use crate::source::Span;
 use crate::syntax::ast::BinaryOp;
@@ -19,20 +22,20 @@ use dtrace_uapi::var::Var;
 /// A typed expression.
 #[derive(Clone, Debug)]
 pub struct Expr {
-    /// What computes it.
+    /// The operation.
     pub kind: ExprKind,
-    /// Its type.
+    /// Type of the value.
     pub ty: Ty,
-    /// Of an object: whether its address is in user space.
+    /// For an object, whether its address is in user space.
     pub user: bool,
-    /// Where it was written.
+    /// Place in the source.
     pub span: Span,
 }
 
-/// Where a variable lives.
+/// Scope of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum VarScope {
-    /// Everywhere.
+    /// Global: written without a prefix.
     Global,
     /// `self->`
     Thread,
@@ -40,14 +43,14 @@ pub enum VarScope {
     Clause,
 }
 
-/// A variable of the program's.
+/// A variable of the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VarRef {
-    /// Its name.
+    /// Name without the prefix of its scope.
     pub name: String,
-    /// Where it lives.
+    /// Scope.
     pub scope: VarScope,
-    /// Its number.
+    /// Number among the variables of its scope.
     pub id: u16,
     /// Type of its value, or of its elements.
     pub ty: Ty,
@@ -56,7 +59,7 @@ pub struct VarRef {
 }
 
 impl VarRef {
-    /// The variable as a program writes it.
+    /// Returns the variable as a program writes it, with the prefix of its scope.
     pub fn shown(&self) -> String {
         let scope = match self.scope {
             VarScope::Global => "",
@@ -67,37 +70,39 @@ impl VarRef {
     }
 }
 
-/// A field of bits in memory.
+/// A bit-field in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bits {
-    /// Size of the word that holds it, bytes.
+    /// Size in bytes of the word that holds the field.
     pub word: u8,
-    /// Its lowest bit in the word.
+    /// Lowest bit of the field in the word.
     pub shift: u8,
-    /// Its width.
+    /// Width in bits.
     pub width: u8,
-    /// Whether its highest bit is a sign.
+    /// Whether the field is signed.
     pub signed: bool,
 }
 
-/// Something that can be assigned to.
+/// Target of an assignment.
 #[derive(Clone, Debug)]
 pub enum Place {
     /// A variable.
     Var(VarRef),
     /// An element of an associative array.
     Element(VarRef, Vec<Expr>),
-    /// Memory at an address; scratch memory and variables' own storage, the kernel's is refused at run time.
+    /// Memory at an address: scratch memory or the storage of a variable. Stores to other kernel
+    /// memory are refused at run time.
     Memory {
         /// The address.
         address: Box<Expr>,
-        /// The bits, where it is a bit-field.
+        /// The bits, if the target is a bit-field.
         bits: Option<Bits>,
     },
 }
 
 impl Place {
-    /// Whether it is a dynamic variable: a thread's, or an element of an array.
+    /// Whether the target is a dynamic variable: a thread-local variable or an element of an
+    /// associative array.
     pub fn is_dynamic(&self) -> bool {
         match self {
             Self::Var(var) => var.scope == VarScope::Thread,
@@ -110,9 +115,9 @@ impl Place {
 /// Kinds of typed expressions.
 #[derive(Clone, Debug)]
 pub enum ExprKind {
-    /// A constant.
+    /// An integer or pointer constant.
     Int(u64),
-    /// A floating-point constant, which is a number of the expression's type.
+    /// A floating-point constant, already rounded to the type of the expression.
     Float(f64),
     /// A string constant.
     Str(Vec<u8>),
@@ -128,7 +133,7 @@ pub enum ExprKind {
     Load {
         /// The address.
         address: Box<Expr>,
-        /// Whether it is in user space.
+        /// Whether the address is in user space.
         user: bool,
     },
     /// The bit-field at an address.
@@ -137,20 +142,21 @@ pub enum ExprKind {
         address: Box<Expr>,
         /// The bits.
         bits: Bits,
-        /// Whether it is in user space.
+        /// Whether the address is in user space.
         user: bool,
     },
-    /// The same register under another type.
+    /// The same register value under another type.
     Retype(Box<Expr>),
-    /// A value seen through a translator: the input's register under the output's type. Reading a member replaces it.
+    /// A value seen through a translator: the register of the input under the type of the output.
+    /// Reading a member replaces this node by the translator's expression for that member.
     Translated {
-        /// Which translator.
+        /// Index of the translator.
         translator: usize,
-        /// What it reads.
+        /// The value that the translator reads.
         input: Box<Expr>,
     },
-    /// An integer cut or extended to the expression's type, or a number that changes between integers and the
-    /// floating-point types.
+    /// An integer truncated or extended to the type of the expression, or a number converted
+    /// between integers and floating-point types or between floating-point types.
     Convert(Box<Expr>),
     /// `-e`
     Neg(Box<Expr>),
@@ -158,20 +164,20 @@ pub enum ExprKind {
     BitNot(Box<Expr>),
     /// `!e`
     Not(Box<Expr>),
-    /// Arithmetic; the expression's type tells the signedness.
+    /// Arithmetic. The type of the expression determines the signedness.
     Arith(BinaryOp, Box<Expr>, Box<Expr>),
     /// Comparison of integers or pointers.
     Compare {
         /// The operator.
         op: BinaryOp,
-        /// Whether as signed numbers.
+        /// Whether the operands are compared as signed numbers.
         signed: bool,
         /// The left operand.
         left: Box<Expr>,
         /// The right operand.
         right: Box<Expr>,
     },
-    /// Comparison of floating-point numbers of one type; not by `!=`.
+    /// Comparison of floating-point numbers of one type. The operator is never `!=`.
     CompareFloat(BinaryOp, Box<Expr>, Box<Expr>),
     /// Comparison of strings.
     CompareStr(BinaryOp, Box<Expr>, Box<Expr>),
@@ -185,27 +191,30 @@ pub enum ExprKind {
     While(Box<Expr>, Box<Expr>),
     /// `place = value`
     Assign(Place, Box<Expr>),
-    /// `place op= value`, `place++` and its kin; the place is computed once.
+    /// `place op= value`, `place++`, `++place`, `place--` and `--place`. The place is evaluated
+    /// once.
     Update {
         /// The place.
         place: Place,
         /// The operator.
         op: BinaryOp,
-        /// The type in which it computes.
+        /// Type in which the operation is computed.
         wide: Ty,
-        /// The right operand, of type `wide`.
+        /// The right operand: of type `wide`, except that a shift count keeps its own type and the
+        /// operand of pointer arithmetic is a number of bytes.
         value: Box<Expr>,
-        /// Whether the expression's value is the old one.
+        /// Whether the value of the expression is the old value of the place.
         post: bool,
     },
-    /// A subroutine's result.
+    /// The result of a subroutine.
     Call(Subr, Vec<Expr>),
-    /// An aggregation or an action's call, which has a type to be told of but no value; no code is made from it.
+    /// An aggregation or a call of an action: it has a type, for error messages, but no value. No
+    /// code is generated from it.
     Valueless,
 }
 
 impl Expr {
-    /// An expression of kernel-space or no address.
+    /// Creates an expression whose value is not the address of an object in user space.
     pub fn new(kind: ExprKind, ty: Ty, span: Span) -> Self {
         Self {
             kind,
@@ -215,12 +224,12 @@ impl Expr {
         }
     }
 
-    /// An integer constant.
+    /// Creates an integer constant.
     pub fn int(value: u64, ty: Ty, span: Span) -> Self {
         Self::new(ExprKind::Int(value), ty, span)
     }
 
-    /// The value of an integer or pointer constant, if it is one.
+    /// Returns the value if the expression is an integer or pointer constant.
     pub fn constant(&self) -> Option<u64> {
         match &self.kind {
             ExprKind::Int(value) => Some(*value),
@@ -228,7 +237,7 @@ impl Expr {
         }
     }
 
-    /// The same under another type.
+    /// Returns the same value under another type.
     pub fn retype(self, ty: Ty) -> Self {
         let (span, user) = (self.span, self.user);
         match self.kind {
@@ -247,7 +256,8 @@ impl Expr {
         }
     }
 
-    /// Whether evaluating it can be of use without its value: it changes something, or may fault, as loads do.
+    /// Whether evaluating the expression matters even if its value is unused: it changes something,
+    /// or it may fault as a load does.
     pub fn has_effect(&self) -> bool {
         match &self.kind {
             ExprKind::Assign(..) | ExprKind::Update { .. } => true,
@@ -267,7 +277,9 @@ impl Expr {
         }
     }
 
-    /// Whether evaluating it cannot fault for certain: variables of a register's size and what is computed of them.
+    /// Whether evaluating the expression certainly cannot fault. Holds for numeric constants,
+    /// variables that are not arrays, some built-in variables, and what is computed from them. A
+    /// divisor must be a constant other than 0.
     pub fn is_safe(&self) -> bool {
         match &self.kind {
             ExprKind::Int(_) | ExprKind::Float(_) => true,
@@ -302,7 +314,7 @@ impl Expr {
         }
     }
 
-    /// Whether evaluating it twice is not the same as once.
+    /// Whether evaluating the expression twice may differ from evaluating it once.
     pub fn changes(&self) -> bool {
         match &self.kind {
             ExprKind::Assign(..) | ExprKind::Update { .. } => true,
@@ -317,14 +329,15 @@ impl Expr {
         }
     }
 
-    /// How many operators stand in each other, at most. Conversions are none: whoever wrote it did not write them.
+    /// Returns the height of the tree, operands included. Conversions do not count, because the
+    /// compiler inserts them.
     pub fn operators(&self) -> u32 {
         let inner = self.children().map(Self::operators).max().unwrap_or(0);
         let is_conversion = matches!(self.kind, ExprKind::Retype(_) | ExprKind::Convert(_));
         inner.saturating_add(u32::from(!is_conversion))
     }
 
-    /// The operands of an expression.
+    /// Returns the operands of the expression.
     fn children(&self) -> impl Iterator<Item = &Self> {
         let (boxed, keys): ([Option<&Self>; 3], &[Self]) = match &self.kind {
             ExprKind::Element(_, keys) | ExprKind::Call(_, keys) => ([None; 3], keys),
@@ -360,8 +373,8 @@ impl Expr {
         boxed.into_iter().flatten().chain(keys)
     }
 
-    /// The same with every place replaced by `span`: what was written elsewhere, perhaps in another text, stands for
-    /// what is written there.
+    /// Returns the same expression with all spans replaced by `span`: it was written elsewhere,
+    /// perhaps in another source text, and stands for what is written at `span`.
     pub fn placed(mut self, span: Span) -> Self {
         self.place(span);
         self

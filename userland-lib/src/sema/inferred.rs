@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! The types of what nobody declared: integer variables, and the keys of aggregations.
+//! Types of undeclared integer variables and of the keys of aggregations.
 //!
-//! Such a variable has 64 bits, so that no value that it is given is cut. Whether it has a sign, and as what it is shown,
-//! follows from all assignments to it, in all programs of a compiler: the type is the one that C's conversions make of
-//! theirs. Code that was made before the last assignment is known may be wrong, so [`Inferred`] notes what it has learned, and
-//! the [compiler](crate::compile) begins again with that. Types only grow, so that ends.
+//! An undeclared integer variable has 64 bits, so that no value assigned to it is truncated.
+//! Whether it is signed, and as which type it is shown, follows from all assignments to it in all
+//! programs of a compiler: C's conversions join the types of the values. Code generated before the
+//! last assignment is known may be wrong. [`Inferred`] therefore notes what it has learned, and the
+//! [compiler](crate::compile) starts again with that. Types only grow, so this ends.
 
 use super::hir::{Place, VarRef, VarScope};
 use super::variable::Table;
@@ -14,29 +15,31 @@ use super::Sema;
 use crate::types::{Ty, Types};
 use std::collections::HashMap;
 
-/// Types that are not those of the first use. They are C's own, which every table of types has.
+/// Types that differ from those of the first use. They are C's own types, which every table of
+/// types has.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Inferred {
     variables: HashMap<(VarScope, String), Ty>,
-    /// By aggregation and number of the key: the type as which it is shown, and whether it has 64 bits whatever that is.
+    /// By aggregation and index of the key: the type as which the key is shown, and whether it has
+    /// 64 bits whatever that type is.
     keys: HashMap<(String, usize), (Ty, bool)>,
-    /// Whether something was learned since this was last asked.
+    /// Whether something was learned since the last call of [`Inferred::take_changed`].
     changed: bool,
 }
 
 impl Inferred {
-    /// Whether something was learned since this was last asked.
+    /// Whether something was learned since the last call.
     pub(crate) fn take_changed(&mut self) -> bool {
         std::mem::take(&mut self.changed)
     }
 
-    /// The type of a new variable whose first value is of type `ty`.
+    /// Returns the type of a new variable whose first value is of type `ty`.
     pub(super) fn variable(&self, scope: VarScope, name: &str, ty: Ty) -> Ty {
         let known = self.variables.get(&(scope, name.to_owned()));
         known.copied().unwrap_or(ty)
     }
 
-    /// The type of key `index` of an aggregation, whose first value is of type `ty`.
+    /// Returns the type of key `index` of an aggregation whose first value for it is of type `ty`.
     pub(super) fn key(&self, types: &mut Types<'_>, name: &str, index: usize, ty: Ty) -> Ty {
         match self.keys.get(&(name.to_owned(), index)) {
             Some(&(shown, true)) if types.int(ty).is_some() => types.inferred(shown),
@@ -45,7 +48,8 @@ impl Inferred {
         }
     }
 
-    /// Gives the variables that there are the types that were learned since; whether one had another.
+    /// Gives existing variables the types learned since they were added. Returns whether a type
+    /// changed.
     pub(super) fn apply(&self, variables: &mut Table, types: &mut Types<'_>) -> bool {
         let mut changed = false;
         for ((scope, name), ty) in &self.variables {
@@ -54,14 +58,15 @@ impl Inferred {
         changed
     }
 
-    /// Whether the key of an aggregation of before is another now.
+    /// Whether a key type was learned for an aggregation that `known` accepts.
     pub(super) fn has_keys_of(&self, mut known: impl FnMut(&str) -> bool) -> bool {
         self.keys.keys().any(|(name, _)| known(name))
     }
 }
 
 impl Sema<'_, '_> {
-    /// Notes that the variable `place` is given a value of type `ty`.
+    /// Notes that the variable `place` is assigned a value of type `ty`. Has no effect on declared
+    /// variables.
     pub(super) fn note_type(&mut self, place: &Place, ty: Ty) {
         let (Place::Var(VarRef { name, scope, .. })
         | Place::Element(VarRef { name, scope, .. }, _)) = place
@@ -87,7 +92,8 @@ impl Sema<'_, '_> {
         }
     }
 
-    /// Notes that key `index` of an aggregation, which is of type `known`, is given a value of type `ty`.
+    /// Notes that key `index` of an aggregation, which is of type `known`, gets a value of type
+    /// `ty`.
     pub(super) fn note_key(&mut self, name: &str, index: usize, known: Ty, ty: Ty) {
         let types = &self.state.types;
         let (Some(old), Some(new)) = (types.int(known), types.int(ty)) else {
@@ -111,7 +117,7 @@ impl Sema<'_, '_> {
     }
 }
 
-/// C's own type of the size and sign of `ty`, or the next larger one.
+/// Returns C's own type of the size and signedness of `ty`; types smaller than `int` become `int`.
 fn c_type(types: &Types<'_>, ty: Ty) -> Ty {
     match types.int(ty).map(|int| (int.size, int.signed)) {
         Some((8, false)) => Ty::ULONG,

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Inlines: names for expressions, perhaps with parameters.
+//! Inlines: names for expressions, optionally with parameters.
 //!
-//! An inline's expression is put in the place of its name, so it is typed anew at each use. A program's inline is also
-//! checked where it stands, with parameters that have a type but no value: what is wrong with it is told there, and it
-//! cannot refer to itself, for its name is known only after that. A library's is not: it may speak of what this kernel
-//! lacks, and then concerns those programs alone that use it.
+//! The expression of an inline replaces its name at each use, so it is typed again each time. An
+//! inline of a program is also checked where it is declared, with parameters that have a type but
+//! no value, so that its errors are reported there. It cannot refer to itself, because its name is
+//! added only after this check. An inline of a library is not checked there: it may refer to
+//! something that this kernel lacks, which must affect only the programs that use it.
 //!
 //! Invariant: an inline sees globals and its own parameters, never the names bound around its use.
 
@@ -19,7 +20,8 @@ use crate::syntax::ast::{self, InitDeclarator};
 use crate::syntax::MAX_CHAIN;
 use crate::types::{DataModel, Ty};
 
-/// How many operators may stand in each other in what an inline or a translator stands for: the operand is one more.
+/// Maximum height of the tree that an inline or a translator expands to: [`MAX_CHAIN`] operators
+/// and an operand.
 const MAX_OPERATORS: u32 = MAX_CHAIN + 1;
 
 impl Sema<'_, '_> {
@@ -55,7 +57,8 @@ impl Sema<'_, '_> {
         Ok(())
     }
 
-    /// What a name means already, in DTrace's words; ends with a blank or with `inline`.
+    /// Returns what a name already means, in DTrace's words. The text ends with a blank or with
+    /// `inline`.
     pub(super) fn meaning(&self, name: &str) -> Option<String> {
         let array = |keyed| if keyed { "associative array" } else { "scalar" };
         Some(match self.state.variables.global(name) {
@@ -73,7 +76,7 @@ impl Sema<'_, '_> {
         })
     }
 
-    /// Checks an inline where it is declared.
+    /// Checks an inline at its declaration.
     fn check_inline(
         &mut self,
         name: &str,
@@ -101,13 +104,13 @@ impl Sema<'_, '_> {
                     }
                 }
             }
-            // There is no probe here whose arguments could be looked at.
+            // A declaration has no probe, so the types of `args[]` are not known.
             Err(error) if error.tag.starts_with("D_ARGS_") => Ok(()),
             Err(error) => Err(error),
         }
     }
 
-    /// An inline's value with its parameters bound, in place of its use.
+    /// Returns the value of an inline with its parameters bound, for a use at `span`.
     pub(super) fn inline(
         &mut self,
         ty: Ty,
@@ -115,7 +118,7 @@ impl Sema<'_, '_> {
         params: Vec<(String, Expr)>,
         span: Span,
     ) -> Result<Expr> {
-        // Places in the inline's own text, perhaps a library's, mean nothing here.
+        // Spans in the text of the inline, which may be that of a library, mean nothing at its use.
         let placed = |mut error: Box<Diagnostic>| {
             error.span = span;
             error.counted = None;
@@ -141,14 +144,14 @@ impl Sema<'_, '_> {
         result
     }
 
-    /// An expression that was written in a program of this data model, perhaps a library.
+    /// Types an expression from a program, or a library, of this data model.
     pub(super) fn of_model(&mut self, value: &ast::Expr, model: DataModel) -> Result<Expr> {
         let outer = self.state.types.model();
         self.state.types.set_model(model);
         let result = self.expression(value);
         self.state.types.set_model(outer);
         let result = result?;
-        // Each may be as long as a program's own, and they may stand in each other.
+        // Each expansion may be as long as the parser permits, and expansions nest.
         if result.operators() > MAX_OPERATORS {
             let message = format!("more than {MAX_CHAIN} operators in a row");
             let error = Diagnostic::new("D_SYNTAX", value.span, message);
@@ -158,8 +161,8 @@ impl Sema<'_, '_> {
     }
 }
 
-/// Something of type `ty` whose value is not known: stands for a parameter while a definition is checked, and is never
-/// turned into code.
+/// Returns an expression of type `ty` without a known value. It stands for a parameter while a
+/// definition is checked, and is never turned into code.
 pub(super) fn placeholder(name: &str, ty: Ty, span: Span) -> Expr {
     let var = VarRef {
         name: name.to_owned(),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! The manual's tables of names against those that the compiler goes by.
+//! Compares the manual's tables of names with those of the compiler.
 
 use super::{action, aggfunc, builtin, call};
 use crate::manual;

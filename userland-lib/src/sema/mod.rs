@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! From syntax to meaning.
+//! Semantic analysis: turns the syntax tree of a program into checked clauses.
 //!
-//! Names are looked up ([`access`], [`place`], [`variable`], [`builtin`]), expressions are typed and folded ([`expression`],
-//! [`operator`]), calls are checked against prototypes ([`call`]), and clauses become the program's clauses, each
-//! action with its DIF object and its statement for the consumer ([`clause`], [`action`], [`aggregate`]).
+//! Names are resolved ([`access`], [`place`], [`variable`], [`builtin`]), expressions are typed and
+//! constant-folded ([`expression`], [`operator`]), and calls are checked against prototypes
+//! ([`call`]). Each clause of the source becomes one or more clauses of the program. Each action
+//! gets the DIF object that it needs and a statement that tells the consumer what to do with its
+//! record ([`clause`], [`action`], [`aggregate`]).
 //!
-//! [`State`] is what outlives a program: types, variables, aggregations, inlines. [`Sema`] is one program's check.
+//! [`State`] holds what outlives a program: types, variables, aggregations, inlines, translators.
+//! [`Sema`] is the check of one program.
 //!
-//! Invariant: an error leaves the state fit for the next program; what the failed one declared may stay.
+//! Invariant: after an error the state is still usable for the next program. Declarations of the
+//! failed program may remain in it.
 
 mod access;
 mod action;
@@ -69,7 +73,7 @@ use crate::syntax::TypeNames;
 use crate::types::Types;
 use crate::world::{ProbePattern, World};
 
-/// What programs of one compiler share.
+/// State shared by all programs of one compiler.
 #[derive(Clone)]
 pub(crate) struct State<'w> {
     pub(crate) types: Types<'w>,
@@ -79,7 +83,7 @@ pub(crate) struct State<'w> {
     translators: Vec<std::rc::Rc<translate::Translator>>,
     statements: u64,
     clauses: u64,
-    /// How many hidden clause-local variables there are for conditions and speculations.
+    /// Number of hidden clause-local variables created so far for conditions and speculations.
     hidden: u32,
 }
 
@@ -97,12 +101,14 @@ impl<'w> State<'w> {
         }
     }
 
-    /// Whether the last program has shown that a type which code relies on was another.
+    /// Whether an inferred type has changed since the last call, so that code generated with the
+    /// old type may be wrong. Resets the flag.
     pub(crate) fn take_learned(&mut self) -> bool {
         self.inferred.take_changed()
     }
 
-    /// Takes over what `later`, which this state became, has learned since; whether that concerns what this state knows.
+    /// Adopts the types that `later`, a successor of this state, has inferred. Returns whether they
+    /// concern a variable or an aggregation that this state knows.
     pub(crate) fn learn(&mut self, later: &Self) -> bool {
         self.inferred.clone_from(&later.inferred);
         let variables = self.inferred.apply(&mut self.variables, &mut self.types);
@@ -132,15 +138,18 @@ struct Sema<'a, 'w> {
     /// Whether the program is a D library.
     is_library: bool,
     probe: probe::Context,
-    /// What names stand for while an inline or a translator is replaced.
+    /// Values of bound names: parameters while an inline or a translator is expanded, and earlier
+    /// enumerators while an enumeration is declared.
     bindings: Vec<(String, hir::Expr)>,
-    /// Structures and unions whose members are being read.
+    /// Structures and unions whose members are being declared.
     open_records: Vec<crate::types::Ty>,
     depth: u32,
-    /// How many hidden variables the program has.
+    /// Number of hidden variables that this program uses for indices and translated structures. The
+    /// next program reuses them.
     hidden: u32,
-    /// The first use, in an expression, of what has no value (an action, an aggregation). It is told when code is to be
-    /// made, for what the expression is needed for often has a better word about it.
+    /// First use, in an expression, of something without a value (an action, an aggregation). The
+    /// error is reported only when code is generated, because the context of the expression often
+    /// has a more specific one.
     valueless: Option<Box<Diagnostic>>,
 }
 
@@ -176,7 +185,7 @@ pub(crate) fn check<'w>(
         hidden: 0,
         valueless: None,
     };
-    // A library that lacks what it depends on is left out before it comes here.
+    // Libraries with unmet dependencies have been skipped before this point.
     if !is_library {
         sema.fulfilled(&ast.pragmas)?;
     }
@@ -207,7 +216,7 @@ pub(crate) fn check<'w>(
     Ok(program)
 }
 
-/// The probes that a description names, if it is one.
+/// Parses a probe description. Returns `None` if `text` is not a valid one.
 pub(crate) fn description(text: &str, spec: ProbeSpec) -> Option<ProbePattern> {
     probe::parse(text, spec, Span::default()).ok()
 }

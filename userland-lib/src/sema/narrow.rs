@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Warnings of values that a declared variable has no room for: C cuts them, and says nothing.
+//! Warnings about values that a declared variable has no room for. C truncates them silently.
 //!
-//! What counts is how many bytes a value needs by the types of what it is made of, not that of the expression: `c + 1` of a
-//! `char` is an `int`, and no surprise. A cast says that it is meant.
+//! What counts is how many bytes a value needs by the types of its operands, not by the type of the
+//! expression: `c + 1` of a `char` is an `int`, which is no surprise. A cast shows that the
+//! truncation is intended.
 
 use super::hir::{Expr, ExprKind, Place};
 use super::Sema;
@@ -13,7 +14,7 @@ use crate::source::Span;
 use crate::syntax::ast::BinaryOp;
 
 impl Sema<'_, '_> {
-    /// Warns, once for a variable, where `value` may not fit into the declared variable `place`.
+    /// Warns if `value` may not fit the declared variable `place`, once for each variable.
     pub(super) fn warn_cut(&mut self, place: &Place, value: &Expr, span: Span) {
         let (Place::Var(var) | Place::Element(var, _)) = place else {
             return;
@@ -39,7 +40,7 @@ impl Sema<'_, '_> {
         self.program.warnings.push(*warning);
     }
 
-    /// How many bytes the value of the integer `e` needs.
+    /// Returns how many bytes the value of the integer expression `e` needs.
     fn bytes(&self, e: &Expr) -> u8 {
         let types = &self.state.types;
         let own = types.int(types.shown(e.ty)).map_or(8, |int| int.size);
@@ -69,7 +70,7 @@ impl Sema<'_, '_> {
     }
 }
 
-/// The size of the smallest type, signed or not, that has the number `value`.
+/// Returns the size of the smallest type, signed or unsigned, that can hold `value`.
 fn constant_bytes(value: u64) -> u8 {
     let fits = |size: &u8| {
         let bits = u32::from(*size) * 8;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Operators between two operands, and the conversions that C makes around them.
+//! Binary operators, and C's conversions of their operands.
 
 use super::expression::{counted, folded, is_null};
 use super::fold::{self, IntShape};
@@ -14,7 +14,7 @@ use crate::types::Ty;
 use dtrace_uapi::subr::Subr;
 
 impl Sema<'_, '_> {
-    /// Size and sign of an integer type.
+    /// Returns size and signedness of an integer type.
     pub(super) fn shape(&self, ty: Ty) -> Option<IntShape> {
         self.state.types.int(ty).map(|int| IntShape {
             size: int.size,
@@ -22,13 +22,15 @@ impl Sema<'_, '_> {
         })
     }
 
-    /// The integer constant that `e` is, as a value of its type.
+    /// Returns the value of `e`, extended as its type says, if `e` is an integer or pointer
+    /// constant.
     pub(super) fn known(&self, e: &Expr) -> Option<u64> {
         let value = e.constant()?;
         Some(self.shape(e.ty).map_or(value, |ty| ty.normalize(value)))
     }
 
-    /// A number under another number's type; no code where the value is one of that type for certain.
+    /// Converts a number to another numeric type. Generates no code if the value certainly is one
+    /// of that type.
     pub(super) fn convert(&self, e: Expr, ty: Ty) -> Expr {
         if self.computes_in_float(e.ty, ty) {
             return self.convert_float(e, ty);
@@ -43,14 +45,15 @@ impl Sema<'_, '_> {
         if let Some(value) = self.known(&e) {
             return Expr::int(to.normalize(value), ty, span);
         }
-        // A register of 64 bits is one whatever its sign; a smaller value may have more bits than its type.
+        // 64-bit types share one register format, whatever their sign. Smaller types must agree in
+        // sign as well, because their values are extended to 64 bits.
         if to.size == from.size && (to.size == 8 || to.signed == from.signed) {
             return e.retype(ty);
         }
         Expr::new(ExprKind::Convert(Box::new(e)), ty, span)
     }
 
-    /// Text as the DIF machine handles it: user-space text is copied in.
+    /// Returns text in the form that the DIF machine handles: text in user space is copied in.
     pub(super) fn string_value(&self, e: Expr) -> Expr {
         let types = &self.state.types;
         let user = e.user || types.is_pointer(e.ty) && types.is_userland(e.ty);
@@ -65,7 +68,7 @@ impl Sema<'_, '_> {
         )
     }
 
-    /// The error that types do not go together.
+    /// Returns the error that two types do not go together.
     pub(super) fn incompatible(
         &self,
         left: Ty,
@@ -86,7 +89,7 @@ impl Sema<'_, '_> {
         error.notes(types.stacks_differ(left, right))
     }
 
-    /// The error that an operator got what it cannot compute with.
+    /// Returns the error that an operator cannot compute with its operands.
     pub(super) fn arithmetic_error(
         &self,
         op: BinaryOp,
@@ -108,7 +111,7 @@ impl Sema<'_, '_> {
         )
     }
 
-    /// `value` as a value of type `ty`, as assignment makes it.
+    /// Converts `value` to type `ty` as an assignment does.
     pub(super) fn coerce(&mut self, value: Expr, ty: Ty, op: &str, span: Span) -> Result<Expr> {
         let types = &self.state.types;
         if types.is_number(ty) && types.is_number(value.ty) {
@@ -122,7 +125,7 @@ impl Sema<'_, '_> {
             && (types.is_pointer(ty) && types.int(value.ty).is_some()
                 || types.is_string(ty) && types.is_pointer(value.ty));
         if null || types.assignable(ty, value.ty) {
-            // An object in user space has to come here before it can be stored.
+            // An object in user space must be copied in before it can be stored.
             let object = !types.fits_register(ty) && value.user;
             return Ok(match object {
                 true => self.copied_in(value, ty),
@@ -132,7 +135,7 @@ impl Sema<'_, '_> {
         Err(self.incompatible(ty, op, value.ty, span))
     }
 
-    /// An object in user space, as one of type `ty` here.
+    /// Copies an object in from user space, as one of type `ty`.
     pub(super) fn copied_in(&self, value: Expr, ty: Ty) -> Expr {
         let span = value.span;
         let size = self.state.types.size(ty).unwrap_or(0);
@@ -143,10 +146,10 @@ impl Sema<'_, '_> {
         Expr::new(ExprKind::Call(Subr::Copyin, args), ty, span)
     }
 
-    /// `value * sizeof (element)`, for pointer arithmetic.
+    /// Returns `value * sizeof (element)`, for pointer arithmetic.
     pub(super) fn scaled(&mut self, value: Expr, element: Ty, span: Span) -> Result<Expr> {
         let size = match self.state.types.size(element) {
-            // As GNU C has it, functions are of one byte.
+            // As in GNU C, functions and `void` have a size of one byte.
             Some(0) | None if !self.state.types.is_record(element) => 1,
             Some(size) => size,
             None => {
@@ -173,7 +176,8 @@ impl Sema<'_, '_> {
         })
     }
 
-    /// `address + offset` in bytes: one addition, however deep the members lie in each other.
+    /// Returns `address + offset` in bytes. Makes only one addition, however deep members are
+    /// nested.
     pub(super) fn displaced(&self, address: Expr, offset: u64) -> Expr {
         let (span, ty, user) = (address.span, address.ty, address.user);
         if offset == 0 {
@@ -185,7 +189,7 @@ impl Sema<'_, '_> {
         }
         let (base, before) = match base.kind {
             ExprKind::Int(base) => return Expr::int(base.wrapping_add(offset), ty, span),
-            // A sum of fewer bits may wrap before the offset is added.
+            // Only a 64-bit sum can be merged: a narrower one may wrap before the offset is added.
             ExprKind::Arith(BinaryOp::Add, inner, constant)
                 if constant.constant().is_some()
                     && self.shape(base.ty).is_none_or(|shape| shape.size == 8) =>
@@ -204,8 +208,8 @@ impl Sema<'_, '_> {
         }
     }
 
-    /// A binary operator with what lies on its left, as in a long sum: one operator after the other, so that only what
-    /// lies on their right nests.
+    /// Types a binary operator and the chain on its left, as in a long sum. Takes one operator
+    /// after the other, so that only right operands nest.
     pub(super) fn chain(&mut self, e: &ast::Expr) -> Result<Expr> {
         let mut operators = Vec::new();
         let mut first = e;
@@ -223,7 +227,7 @@ impl Sema<'_, '_> {
         Ok(value)
     }
 
-    /// `left op right`.
+    /// Types `left op right`.
     pub(super) fn binary(
         &mut self,
         op: BinaryOp,
@@ -269,7 +273,8 @@ impl Sema<'_, '_> {
     fn comparison(&mut self, op: BinaryOp, left: Expr, right: Expr, span: Span) -> Result<Expr> {
         let types = &self.state.types;
         let (a, b) = (left.ty, right.ty);
-        // The null pointer is no string, and less than any; whether it is one needs no look at the bytes.
+        // NULL is not a string and is less than any string. `==` and `!=` with NULL compare
+        // addresses only, because they need not look at the bytes.
         let ordered = !matches!(op, BinaryOp::Eq | BinaryOp::Ne);
         let text = types.is_string(a) && (types.is_string_like(b) || ordered && is_null(&right))
             || types.is_string(b) && (types.is_string_like(a) || ordered && is_null(&left));
@@ -285,7 +290,7 @@ impl Sema<'_, '_> {
             let signed = types.int(ty).is_some_and(|int| int.signed);
             (signed, self.convert(left, ty), self.convert(right, ty))
         } else if types.pointers_agree(a, b)
-            // What finds no string gives NULL.
+            // A string may be NULL: subroutines return it if they find nothing.
             || types.is_string(a) && is_null(&right)
             || types.is_string(b) && is_null(&left)
             || types.pointee(a).is_some() && types.int(b).is_some() && right.constant().is_some()
@@ -309,7 +314,8 @@ impl Sema<'_, '_> {
         Ok(Expr::new(kind, Ty::INT, span))
     }
 
-    /// The sum or difference if an operand is a pointer or a string, of which it is what lies so many bytes on.
+    /// Types a sum or difference if an operand is a pointer, or a string, which counts in bytes;
+    /// `None` if neither is.
     fn pointer_arithmetic(
         &mut self,
         op: BinaryOp,
@@ -408,7 +414,7 @@ impl Sema<'_, '_> {
             .ranked(left.ty, right.ty)
             .filter(|ranked| !shift && types.size(*ranked) < types.size(usual));
         let (ty, left, right) = if shift {
-            // By a variable that was not declared a number can be shifted as far as that has bits.
+            // The result of shifting by an undeclared variable has 64 bits, as that variable has.
             let ty = match types.shown(right.ty) == right.ty {
                 true => types.promote(left.ty),
                 false => types.usual(left.ty, Ty::INFERRED_INT).unwrap_or(usual),
@@ -418,14 +424,16 @@ impl Sema<'_, '_> {
             (usual, self.convert(left, usual), self.convert(right, usual))
         };
         let result = self.computed(op, ty, left, right, span)?;
-        // Narrow operands are computed with as C does, but what comes out is called by their type; a constant is C's.
+        // Operands narrower than `int` are computed as in C, but the result gets their own type. A
+        // constant has C's type.
         Ok(match ranked {
             Some(ranked) if result.constant().is_none() => result.retype(ranked),
             _ => result,
         })
     }
 
-    /// `left op right`, both of the type `ty` but for a shift's right operand.
+    /// Types `left op right`. Both operands are of the type `ty`, except the right operand of a
+    /// shift.
     fn computed(&self, op: BinaryOp, ty: Ty, left: Expr, right: Expr, span: Span) -> Result<Expr> {
         let zero = matches!(op, BinaryOp::Div | BinaryOp::Rem) && right.constant() == Some(0);
         if zero {

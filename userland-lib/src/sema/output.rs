@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Actions that make output: `trace()`, `tracemem()`, `print()`, and `printf()` and its kin.
+//! Actions that make output: `trace()`, `tracemem()`, `print()`, `printf()` and its variants.
 //!
-//! Their records hold values; what is printed between and around them stays in the statement, for the consumer.
-//! All records of one call carry the number of the call's statement, in the order of its arguments.
+//! Their records hold values. The text between and around the values stays in the statement, for
+//! the consumer. All records of one call carry the number of its statement, in the order of the
+//! arguments.
 
 use super::action::{desc, Called};
 use super::aggregate::Known;
@@ -25,7 +26,8 @@ use dtrace_uapi::types::{DifType, DIF_TF_BYREF, DIF_TF_BYUREF};
 /// A call's statement and its actions.
 type Made = (Statement, Vec<ActionDesc>);
 
-/// An object that is recorded as bytes, of which the address is the value.
+/// Makes code record `size` bytes at the address that it returns; `user` says whether that is in
+/// user space.
 pub(super) fn bytes(difo: Difo, size: u32, user: bool) -> Difo {
     let rtype = DifType {
         flags: if user { DIF_TF_BYUREF } else { DIF_TF_BYREF },
@@ -36,7 +38,7 @@ pub(super) fn bytes(difo: Difo, size: u32, user: bool) -> Difo {
 }
 
 impl Sema<'_, '_> {
-    /// The format that is a call's first argument.
+    /// Returns the format that is the first argument of a call, as text and parsed.
     fn format(&mut self, call: &Called<'_>) -> Result<(Vec<u8>, Format)> {
         if let Some(text) = call.constant_text(0) {
             return match Format::parse(text) {
@@ -78,11 +80,11 @@ impl Sema<'_, '_> {
         Ok((statement, vec![action]))
     }
 
-    /// `printf()`, `system()`, `freopen()`.
+    /// Checks `printf()`, `system()` and `freopen()`.
     pub(super) fn formatted(&mut self, call: &Called<'_>) -> Result<Made> {
         let format = self.format(call);
         if format.is_err() {
-            // What is wrong with an argument by itself is told before what is wrong with the format.
+            // Errors within an argument are reported before errors in the format.
             for arg in call.args.get(1..).unwrap_or(&[]) {
                 self.expression(arg)?;
             }
@@ -102,7 +104,8 @@ impl Sema<'_, '_> {
             before: 1,
             span: call.span,
         };
-        // An empty name is that of the output before the first `freopen()`.
+        // An empty name returns to the output before the first `freopen()`. An empty format is
+        // otherwise an error.
         let back = kind == Action::Freopen && text.is_empty() && shapes.is_empty();
         let args: Vec<Kind> = match back {
             true => Vec::new(),
@@ -123,7 +126,7 @@ impl Sema<'_, '_> {
         Ok((statement, actions))
     }
 
-    /// The actions that record what a format prints, and what each argument is.
+    /// Returns the actions that record what a format prints, and what each argument is.
     fn printed(&mut self, call: &Called<'_>, kind: Action) -> Result<(Vec<ActionDesc>, Vec<Arg>)> {
         let mut actions = Vec::new();
         let mut shapes = Vec::new();
@@ -151,7 +154,7 @@ impl Sema<'_, '_> {
             } else {
                 Arg::Value(value.ty)
             });
-            // What has no value has no code; which conversion it does not suit is told first.
+            // A `void` argument has no code. The check of the format reports it.
             if self.state.types.resolve(value.ty) != Ty::VOID {
                 actions.push(desc(kind, Some(self.value(&value)?), 0));
             }
@@ -238,7 +241,8 @@ impl Sema<'_, '_> {
         Ok((Statement::Tracemem, actions))
     }
 
-    /// `print()`: what a pointer points to, or a value as a whole; the statement knows the type.
+    /// Checks `print()`, which prints what a pointer points to, or a value as a whole. The
+    /// statement holds the type.
     pub(super) fn print(&mut self, call: &Called<'_>) -> Result<Made> {
         let value = self.argument(call, 0)?;
         let value = self.typed(value)?;
@@ -250,7 +254,8 @@ impl Sema<'_, '_> {
         }
     }
 
-    /// A translated structure, or what a pointer to one stands for, without the members that this kernel does not have.
+    /// Prints a translated structure, or the one that a pointer stands for, without the members
+    /// that this kernel does not have.
     fn print_translated(&mut self, call: &Called<'_>, value: Expr) -> Result<Made> {
         let ty = match self.state.types.is_pointer(value.ty) {
             true => self.state.types.pointee(value.ty).unwrap_or(value.ty),
@@ -286,7 +291,7 @@ impl Sema<'_, '_> {
         Ok((Statement::PrintValue(Box::new(shape)), vec![action]))
     }
 
-    /// The size of what is to be printed, which must have one.
+    /// Returns the size in bytes of what is to be printed. Fails if it has none.
     fn printable_size(&self, call: &Called<'_>, ty: Ty) -> Result<u32> {
         let types = &self.state.types;
         let size = u32::try_from(types.size(ty).unwrap_or(0)).ok();
@@ -299,7 +304,7 @@ impl Sema<'_, '_> {
         })
     }
 
-    /// The address and the bytes of what a pointer points to.
+    /// Records the address and the bytes of what a pointer points to.
     fn print_target(&mut self, call: &Called<'_>, pointer: Expr) -> Result<Made> {
         let types = &self.state.types;
         let target = types.pointee(pointer.ty).unwrap_or(Ty::VOID);

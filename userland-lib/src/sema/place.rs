@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! What can be assigned to.
+//! Targets of assignments.
 //!
-//! An assignment to a name that means nothing yet makes a variable, of the type of the value; an assignment to an
-//! element of such a name makes an associative array, whose keys have the types of those given. Integers have 64 bits there
-//! ([`super::inferred`]). All else must
-//! exist already. Memory can be a target where its address is computed from what the program owns; whether it does
-//! own it is for the machine to find out when it stores. A structure or array of a thread's, or in an associative array,
-//! comes into being with the first assignment to a part of it.
+//! An assignment to an unknown name creates a variable of the type of the value. An assignment to
+//! an element of an unknown name creates an associative array, whose keys have the types of those
+//! given. Integers have 64 bits there ([`super::inferred`]). All other targets must exist already.
+//! Kernel memory is accepted as a target; the DIF machine checks at each store whether the program
+//! owns it. A thread-local structure or array, or one in an associative array, is created by the
+//! first assignment to a part of it.
 
 use super::access::variable_name;
 use super::hir::{Expr, ExprKind, Place, VarScope};
@@ -20,8 +20,8 @@ use crate::types::Ty;
 use dtrace_uapi::subr::Subr;
 
 impl Sema<'_, '_> {
-    /// What `target` names, as something to be assigned to by `op`. A variable that does not exist yet comes into
-    /// being with the type `infer`.
+    /// Returns what `target` names as the target of the operator `op`. A variable that does not
+    /// exist yet is created with the type `infer`.
     pub(super) fn place(
         &mut self,
         target: &ast::Expr,
@@ -46,9 +46,10 @@ impl Sema<'_, '_> {
         self.place_of(value, op, span)
     }
 
-    /// The assignment of `value` to `place`, which is of type `ty`.
+    /// Returns the assignment of `value` to `place`, which is of type `ty`.
     pub(super) fn store(&mut self, place: Place, value: Expr, ty: Ty, span: Span) -> Result<Expr> {
-        // Memory takes all bytes of a string, and of those only a variable is sure to have as many.
+        // A store to memory copies the whole size of a string, and only a variable is sure to have
+        // that many bytes. So the value goes through a hidden variable.
         let value = match (&place, self.state.types.is_string(ty)) {
             (Place::Memory { .. }, true) => {
                 let text = self.hidden_of_type("<text>", Ty::STRING, span)?;
@@ -67,7 +68,8 @@ impl Sema<'_, '_> {
         Ok(Expr::new(assign, ty, span))
     }
 
-    /// The address `address` within something dynamic, which comes into being, all zeros, where it is not there yet.
+    /// Returns an address that may lie in a dynamic variable, such that the variable is created,
+    /// all zeros, if it does not exist.
     fn with_room(&mut self, address: Expr) -> Expr {
         let (ty, user, span) = (address.ty, address.user, address.span);
         let types = &self.state.types;
@@ -85,7 +87,7 @@ impl Sema<'_, '_> {
             ExprKind::Var(var) if var.scope == VarScope::Thread && !types.fits_register(ty) => {
                 return self.made(Place::Var(var.clone()), ExprKind::Var(var), ty, span);
             }
-            // Keys are computed once more for each access.
+            // The keys are evaluated again for each access.
             ExprKind::Element(var, keys)
                 if !types.fits_register(ty) && !keys.iter().any(Expr::changes) =>
             {
@@ -102,7 +104,7 @@ impl Sema<'_, '_> {
         }
     }
 
-    /// `read`, after zeros were assigned to its `place` if there was nothing.
+    /// Returns `read`, which first assigns zeros to its `place` if that does not exist.
     fn made(&self, place: Place, read: ExprKind, ty: Ty, span: Span) -> Expr {
         let size = Expr::int(self.state.types.size(ty).unwrap_or(0), Ty::SIZE_T, span);
         let read = Expr::new(read, ty, span);
@@ -123,7 +125,7 @@ impl Sema<'_, '_> {
         Expr::new(kind, ty, span)
     }
 
-    /// The place that `value` was read from.
+    /// Returns the place from which `value` was read.
     pub(super) fn place_of(&mut self, value: Expr, op: &str, span: Span) -> Result<(Place, Ty)> {
         let refuse = |message: String| Err(Diagnostic::new("D_OP_LVAL", span, message));
         let ty = value.ty;
@@ -153,7 +155,7 @@ impl Sema<'_, '_> {
                     "operator {op} cannot modify user memory: use copyout( )"
                 ))
             }
-            // An object within something: its address is known.
+            // An object within another one: its address is known.
             ExprKind::Retype(address) if !self.state.types.fits_register(ty) && !value.user => {
                 (address, None)
             }
@@ -208,7 +210,8 @@ impl Sema<'_, '_> {
         )
     }
 
-    /// An element of an associative array, which may come into being; `None` where the name is no such array.
+    /// Returns an element of an associative array, which is created if necessary; `None` if the
+    /// name is not such an array.
     fn element_place(
         &mut self,
         scope: VarScope,
@@ -258,7 +261,8 @@ impl Sema<'_, '_> {
     }
 }
 
-/// Whether `value` is what `stack()` has just made, or a part of it: nobody keeps that.
+/// Whether `value` is the temporary result of `stack()` or `ustack()`, or a part of it. Nothing can
+/// be assigned to it.
 fn is_part_of_stack(value: &Expr) -> bool {
     match &value.kind {
         ExprKind::Call(Subr::Stack | Subr::Ustack, _) => true,

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! What pragmas do: dependencies are noted, names of attributes and bindings looked up. Options were read before.
+//! Pragmas: records dependencies, and checks the names that attributes and bindings are given to.
+//! Options were read earlier.
 //!
-//! Attributes and bindings say how far a name of the program's may be relied on. They change no code; what they name must
-//! be there.
+//! Attributes and bindings state how far a name of the program may be relied on. They do not change
+//! the code, but the names must exist.
 
 use super::Sema;
 use crate::diag::{Diagnostic, Result};
@@ -13,7 +14,8 @@ use crate::symbols::VMLINUX;
 use crate::syntax::ast::Pragma;
 use crate::world::ProbePattern;
 
-/// Notes what a program says that it depends on.
+/// Records the declared dependencies of a program. Fails if a program that is not a library depends
+/// on a library.
 pub fn apply(pragmas: &[Pragma], is_library: bool, program: &mut Program) -> Result<()> {
     for pragma in pragmas {
         let ("depends_on", [class, name]) = (pragma.name.as_str(), &pragma.words[..]) else {
@@ -32,7 +34,7 @@ pub fn apply(pragmas: &[Pragma], is_library: bool, program: &mut Program) -> Res
 }
 
 impl Sema<'_, '_> {
-    /// Refuses a program that depends on a provider or a module that is not there.
+    /// Fails if the program depends on a provider or a module that does not exist.
     pub(super) fn fulfilled(&self, pragmas: &[Pragma]) -> Result<()> {
         for pragma in pragmas {
             let ("depends_on", [class, name]) = (pragma.name.as_str(), &pragma.words[..]) else {
@@ -49,7 +51,7 @@ impl Sema<'_, '_> {
                 },
                 _ => continue,
             };
-            // Some providers make their probes to order, and some modules have none.
+            // Some providers create probes on demand, and some modules have no probes.
             let known = match class.as_str() {
                 "provider" => self.world.attributes(name).is_some(),
                 _ => name == VMLINUX || self.world.modules().contains(name),
@@ -62,7 +64,8 @@ impl Sema<'_, '_> {
         Ok(())
     }
 
-    /// Refuses attributes and bindings of names that the programs so far have not declared.
+    /// Fails if a pragma gives attributes or a binding to a name that no program has declared so
+    /// far.
     pub(super) fn used_pragmas(&self, pragmas: &[Pragma]) -> Result<()> {
         for pragma in pragmas {
             let [_, name] = &pragma.words[..] else {

@@ -1,11 +1,13 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Formats against the types of what they print: `printf()`, `printa()` and their kin.
+//! Checks of formats against the types of what they print, for `printf()`, `printa()` and similar
+//! actions.
 //!
-//! Every conversion says which types it takes, and unlike C's compilers D's holds the program to it: the consumer
-//! prints what was recorded without another look. A `*` takes an integer of its own before the value. In
-//! `printa()` plain conversions take the keys in turn (keys may be left over), those with `@` the values.
+//! Every conversion says which types it takes. Unlike C's compilers, D's enforces this, because the
+//! consumer prints what was recorded without another check. A `*` takes an integer argument of its
+//! own before the value. In `printa()` plain conversions take the keys in turn (keys may be left
+//! over), and those with `@` take the values.
 
 use crate::diag::{Diagnostic, Result};
 use crate::format::{Conversion, Count, Format, Size};
@@ -13,12 +15,12 @@ use crate::source::Span;
 use crate::statement;
 use crate::types::{IntType, Kind, Ty, Types};
 
-/// What stands in an argument's place.
+/// An argument of a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arg {
     /// A value of this type.
     Value(Ty),
-    /// The null pointer, which is as good a number.
+    /// The null pointer, which may also be printed as a number.
     Null,
     /// An aggregation, which no conversion of `printf()` prints.
     Aggregation,
@@ -27,24 +29,24 @@ pub enum Arg {
 /// The call whose format is checked.
 #[derive(Clone, Copy, Debug)]
 pub struct Call<'a> {
-    /// Its name.
+    /// Name of the function.
     pub name: &'a str,
-    /// How many arguments stand before those that the format prints.
+    /// Number of arguments before those that the format prints.
     pub before: usize,
-    /// Where it is.
+    /// Place in the source.
     pub span: Span,
 }
 
-/// A key of an aggregation among others, for [`same_keys`].
+/// Name and keys of an aggregation, for [`same_keys`].
 #[derive(Clone, Copy, Debug)]
 pub struct Keyed<'a> {
     /// The aggregation's name.
     pub name: &'a str,
-    /// Types of its key.
+    /// Types of its keys.
     pub keys: &'a [Ty],
 }
 
-/// Checks that `format` prints `args`, all of them, and tells what the records of the arguments are.
+/// Checks that `format` prints all of `args`. Returns what the records of the arguments are.
 pub fn check_printf(
     types: &Types<'_>,
     call: Call<'_>,
@@ -72,8 +74,8 @@ pub fn check_printf(
     Ok(args.iter().map(kind).collect())
 }
 
-/// Checks that `format` prints an aggregation's `keys`, and the values of it and of those joined with it, which are of the
-/// types `values`.
+/// Checks that `format` prints the `keys` of an aggregation, its value, and the values of the
+/// aggregations joined with it. `values` are the types of all these values.
 pub fn check_printa(
     types: &Types<'_>,
     call: Call<'_>,
@@ -148,9 +150,9 @@ enum Wanted {
     Float,
     LongDouble,
     Address,
-    /// An address to be shown as a symbol, or a floating-point number to be shown as C's `%a` does.
+    /// An address to be shown as a symbol, or a floating-point number to be shown as by C's `%a`.
     Symbol,
-    /// The same of a user-space address.
+    /// The same for a user-space address.
     UserAddress,
     String,
     Wide,
@@ -159,7 +161,8 @@ enum Wanted {
     Internet,
 }
 
-/// What `conv` takes where a `long` has `long` bytes, with D's words for it; `None` if there is no such conversion.
+/// Returns what `conv` takes if a `long` has `long` bytes, and D's words for it; `None` if there is
+/// no such conversion.
 fn wanted(conv: &Conversion, long: u8) -> Option<(Wanted, &'static str)> {
     const INTEGERS: &str = "char, short, int, long, or long long";
     const FLOATS: &str = "float, double, or long double";
@@ -173,7 +176,7 @@ fn wanted(conv: &Conversion, long: u8) -> Option<(Wanted, &'static str)> {
         (Size::Long | Size::Wide, 'c') => Some((Wanted::Exactly(4, Some(true)), "int")),
         (Size::Long | Size::Wide, 's') => Some((Wanted::Wide, "wchar_t []")),
         (Size::Short, _) => sized(2, ["short", "unsigned short"]),
-        // C's `l` means nothing to them.
+        // As in C, `l` has no effect on these.
         (Size::Long, 'e' | 'E' | 'f' | 'F' | 'g' | 'G') => Some((Wanted::Float, FLOATS)),
         (Size::Long, _) => sized(long, ["long", "unsigned long"]),
         (Size::LongLong, _) => sized(8, ["long long", "unsigned long long"]),
@@ -207,14 +210,14 @@ struct Checker<'a, 'w> {
 }
 
 impl Checker<'_, '_> {
-    /// Checks every conversion; how many arguments they take.
+    /// Checks every conversion. Returns how many arguments they take.
     fn check(&self, format: &Format, aggregates: bool) -> Result<usize> {
         if format.items.is_empty() {
             let text = "format string is empty".into();
             return Err(self.call.error("D_PRINTF_FMT_EMPTY", text));
         }
         let mut used = 0;
-        // Beyond the last value the first comes again.
+        // After the last value, the first one follows again.
         let mut values = self.values.iter().copied().cycle();
         for (i, conv) in format.conversions().enumerate() {
             let value = match conv.agg {
@@ -275,7 +278,7 @@ impl Checker<'_, '_> {
         ))
     }
 
-    /// An integer for a width or a precision.
+    /// Checks that there is an integer argument for a `*` width or precision.
     fn star(&self, index: usize, name: &str, star: &str, used: &mut usize) -> Result<()> {
         let Some(&arg) = self.args.get(*used) else {
             return Err(self.call.error(
@@ -303,7 +306,7 @@ impl Checker<'_, '_> {
         ))
     }
 
-    /// A conversion of an aggregation's value, which is a 64-bit integer or a `double`.
+    /// Checks a conversion of an aggregation's value, which is a 64-bit integer or a `double`.
     fn aggregated(
         &self,
         index: usize,
@@ -319,7 +322,7 @@ impl Checker<'_, '_> {
             );
             return Err(Diagnostic::new("D_PRINTF_AGG_CONV", self.call.span, text));
         };
-        // Of an integer the sign is the conversion's.
+        // The conversion decides the sign of an integer.
         let unsigned = value == Ty::INT64_T && self.takes(wanted, Arg::Value(Ty::UINT64_T));
         if unsigned || self.takes(wanted, Arg::Value(value)) {
             return Ok(());
@@ -385,7 +388,7 @@ impl Checker<'_, '_> {
             Wanted::Address => address || is_symbol(&Kind::Symbol),
             Wanted::Symbol => address || float || is_symbol(&Kind::Symbol),
             Wanted::UserAddress => address || float || is_symbol(&Kind::Usymbol),
-            // A pointer to characters wants copyinstr() or stringof() first.
+            // A pointer to characters needs copyinstr() or stringof() first.
             Wanted::String => types.is_string_like(ty) && !types.is_pointer(ty),
             Wanted::Wide => match types.base(ty) {
                 Kind::Array(element, _) => types.int(*element).is_some_and(|int| int.size == 4),

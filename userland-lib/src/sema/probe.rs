@@ -15,10 +15,10 @@ use crate::world::{ProbeInfo, ProbePattern, Unmade};
 use dtrace_uapi::limits::{FUNCNAMELEN, MODNAMELEN, NAMELEN, PROVNAMELEN};
 use dtrace_uapi::var::Var;
 
-/// How many of the matching probes are asked whether they agree on a type.
+/// Number of matching probes that are checked for agreement on a type.
 const AGREE_LIMIT: usize = 16;
 
-/// The probes that the clause at hand is for.
+/// The probes of the current clause.
 #[derive(Clone, Debug, Default)]
 pub struct Context {
     /// The description.
@@ -28,24 +28,24 @@ pub struct Context {
 }
 
 impl Context {
-    /// Whether all the probes are in one process, which the provider's name ends with.
+    /// Whether all the probes are in one process, with whose number the provider's name ends.
     pub fn is_of_process(&self) -> bool {
         let provider = &self.pattern.provider;
         usdt::process_of(provider).is_some() || matches!(pid::process_of(provider), Ok(Some(_)))
     }
 }
 
-/// Type of one of a probe's `args[]`.
+/// One element of a probe's `args[]`.
 struct Argument {
-    /// What the probe passes.
+    /// Type that the probe passes.
     native: Ty,
-    /// What the program sees, where a translator stands between.
+    /// Type that the program sees, if a translator or a conversion applies.
     translated: Option<Ty>,
-    /// Which native argument it is.
+    /// Index of the native argument.
     mapping: u32,
 }
 
-/// Splits a description; parts that are left out are leading ones.
+/// Parses a description. Omitted parts are the leading ones.
 pub fn parse(text: &str, spec: ProbeSpec, span: Span) -> Result<ProbePattern> {
     if text.bytes().all(|b| b.is_ascii_digit()) {
         let kind = match spec {
@@ -70,7 +70,7 @@ pub fn parse(text: &str, spec: ProbeSpec, span: Span) -> Result<ProbePattern> {
     }
     let last = spec as usize;
     let parts: Vec<&str> = text.split(':').collect();
-    // A colon before the first part that there can be separates nothing.
+    // A colon before the first possible part separates nothing.
     let parts = match &parts[..] {
         ["", rest @ ..] if parts.len() == last + 2 => rest,
         all => all,
@@ -109,7 +109,7 @@ fn invalid(text: &str, why: &str, span: Span) -> Box<Diagnostic> {
     )
 }
 
-/// The error that a description names no probes in a process.
+/// Returns the error that a description names no probes in a process.
 fn refused(error: &pid::Error, span: Span) -> Box<Diagnostic> {
     let diagnostic = Diagnostic::new(error.tag(), span, error.to_string());
     match error.note() {
@@ -124,7 +124,8 @@ fn unknown(id: &str, span: Span) -> Box<Diagnostic> {
 }
 
 impl Sema<'_, '_> {
-    /// The probes that a description is for, in as many descriptions as their names need; an error where there are none.
+    /// Returns the probes that a description is for, as one or several descriptions, depending on
+    /// the names of the probes. Fails if there are none, unless the settings allow that.
     pub(super) fn probes(&mut self, text: &str, span: Span) -> Result<Vec<Context>> {
         let pattern = parse(text, self.settings.spec, span)?;
         self.of_programs(&pattern, span)?;
@@ -158,7 +159,7 @@ impl Sema<'_, '_> {
         Ok(contexts)
     }
 
-    /// Makes the probes that programs have of their own and a description names.
+    /// Makes the probes that processes define themselves (USDT) and a description names.
     fn of_programs(&mut self, pattern: &ProbePattern, span: Span) -> Result<()> {
         let (pids, has_to_be) = usdt::processes(&pattern.provider);
         let mut is_meant = false;
@@ -167,7 +168,7 @@ impl Sema<'_, '_> {
             let made = match usdt::resolve(self.world, pattern, pid) {
                 Ok(points) if points.is_empty() => continue,
                 Ok(points) => self.world.make_own(pid, &points),
-                // It may be no process' number at all.
+                // The number may not be that of a process.
                 Err(_) => continue,
             };
             is_meant = true;
@@ -185,11 +186,12 @@ impl Sema<'_, '_> {
                     let message = format!("failed to create probes of process {pid}: {why}");
                     return Err(Diagnostic::new("D_PROC_USDT", span, message));
                 }
-                // Of all processes one may have ended.
+                // A process that matches a pattern may have ended.
                 _ => {}
             }
         }
-        // A pattern that names providers of the kernel's names no others that come later.
+        // A pattern that names no process, but whose provider matches probes that exist (those of
+        // the kernel), does not apply to processes that start later.
         let of_provider = ProbePattern {
             provider: pattern.provider.clone(),
             ..ProbePattern::default()
@@ -203,7 +205,8 @@ impl Sema<'_, '_> {
         Ok(())
     }
 
-    /// Makes the probes in processes that a description names; by which descriptions they are enabled. None: it names no processes.
+    /// Makes the probes in processes that a description names. Returns the descriptions by which
+    /// they are enabled; none if the description names no process.
     fn in_processes(&mut self, pattern: &ProbePattern, span: Span) -> Result<Vec<ProbePattern>> {
         let told = |error: pid::Error| refused(&error, span);
         let watched = &self.settings.processes;
@@ -213,12 +216,12 @@ impl Sema<'_, '_> {
             let written = pattern.of_provider(pid::provider_of(pid));
             match pid::resolve(self.world, &written) {
                 Ok(resolved) => found.extend(resolved.map(|resolved| (written, resolved))),
-                // It may have ended, or be one that the rest of a pattern is not about.
+                // The process may have ended, or the rest of the pattern may not apply to it.
                 Err(error) if is_wild && error.is_of_one() => {}
                 Err(error) => return Err(told(error)),
             }
         }
-        // One description for all, where they agree on the names.
+        // One description serves all processes if they agree on the names.
         let mut patterns = Vec::new();
         let agree = found.windows(2).all(|pair| {
             let provider = || pattern.provider.clone();
@@ -243,13 +246,14 @@ impl Sema<'_, '_> {
             }
         }
         if is_wild && !agree {
-            // For other providers, and for names as they were written.
+            // The pattern as written may match other providers, and names as they were written.
             patterns.push(pattern.clone());
         }
         Ok(patterns)
     }
 
-    /// Has the probes in a process made that a description names, which then is `pattern`.
+    /// Makes the probes in a process that a description has been resolved to. Returns the resolved
+    /// description.
     fn make_probes(&mut self, resolved: Resolved, span: Span) -> Result<ProbePattern> {
         let Resolved {
             pattern,
@@ -282,7 +286,7 @@ impl Sema<'_, '_> {
         Ok(pattern)
     }
 
-    /// `args[number]` of the probes at hand.
+    /// Types `args[number]` of the current probes.
     pub(super) fn probe_argument(&mut self, number: u64, span: Span) -> Result<Expr> {
         let description = self.probe.pattern.to_string();
         if self.probe.first.is_none() {
@@ -321,7 +325,7 @@ impl Sema<'_, '_> {
             Ty::INT64_T,
             span,
         );
-        // The register may hold more than the type's bits.
+        // The register may hold more bits than the type has.
         let cut = |ty| Expr::new(ExprKind::Convert(Box::new(raw.clone())), ty, span);
         let native = match self.is_integer(argument.native) {
             true => cut(argument.native),
@@ -343,7 +347,8 @@ impl Sema<'_, '_> {
         self.state.types.int(ty).is_some()
     }
 
-    /// Whether an argument of one type is seen as one of the other without a translator: both are integers.
+    /// Whether an argument converts to the type that the program sees without a translator, because
+    /// both are integers.
     fn converts(&self, output: Ty, native: Ty) -> bool {
         self.is_integer(output) && self.is_integer(native)
     }
@@ -369,7 +374,7 @@ impl Sema<'_, '_> {
         )
     }
 
-    /// Argument `number` of a probe.
+    /// Returns the types and the position of argument `number` of a probe.
     fn argument_of(&mut self, probe: &ProbeInfo, number: u64, span: Span) -> Result<Argument> {
         let index = u32::try_from(number).unwrap_or(u32::MAX);
         if let Some(native) = self.kernel_argument(probe, index) {
@@ -427,7 +432,8 @@ impl Sema<'_, '_> {
         })
     }
 
-    /// Type of an argument of a kernel function's entry or return, or of a tracepoint, by its prototype.
+    /// Returns the type of an argument of a kernel function's entry or return, or of a tracepoint,
+    /// by its prototype.
     fn kernel_argument(&mut self, probe: &ProbeInfo, index: u32) -> Option<Ty> {
         let types = &mut self.state.types;
         let ty = match (probe.provider.as_str(), probe.name.as_str(), index) {
@@ -435,10 +441,10 @@ impl Sema<'_, '_> {
                 let (_, params) = types.function(&probe.module, &probe.func)?;
                 *params.get(index as usize)?
             }
-            // The address that the function returns to.
+            // `arg0` of a return is the address that the function returns to.
             ("fbt", "return", 0) => Ty::UINTPTR_T,
             ("fbt", "return", 1) => types.function(&probe.module, &probe.func)?.0,
-            // A tracepoint's module names its subsystem, not what defines it.
+            // The module of a tracepoint is its subsystem, not the kernel module that defines it.
             ("sdt", name, _) => *types.tracepoint("", name)?.get(index as usize)?,
             _ => return None,
         };

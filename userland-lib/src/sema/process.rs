@@ -1,10 +1,11 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Types of the `args[]` of probes in processes, by what the compiler of the program has told.
+//! Types of the `args[]` of probes in processes, from the debugging information of the program.
 //!
-//! A probe passes words: registers of either kind, and those on the stack. Which word a parameter is depends on those before it, so
-//! whatever is not passed as a word, and what comes after what may be passed in more than one way, is refused rather than guessed.
+//! A probe passes words: integer and floating-point registers, and words on the stack. Which word
+//! holds a parameter depends on the parameters before it. A parameter that is not passed as a word,
+//! or that follows one which may be passed in several ways, is refused rather than guessed.
 
 use super::Sema;
 use crate::arch::x86_64::{word, word_of_32, Class};
@@ -15,7 +16,7 @@ use crate::types::{Kind, Prototype, Ty, Types};
 use crate::world::ProbeInfo;
 use dtrace_uapi::process::VECTOR_WORD;
 
-/// Why a parameter cannot be had.
+/// Reasons why an argument is not available.
 const STRUCTURE: &str = "it is a structure, not a pointer to one";
 const AFTER: &str = "a structure is passed before it, or returned";
 const FLOAT: &str = "it is a floating-point number that has no register of its own";
@@ -24,7 +25,8 @@ const CHANGED: &str = "the compiler may have changed what the function takes";
 const WIDE: &str = "it has more than one register";
 
 impl Sema<'_, '_> {
-    /// Type of argument `index` of a probe in the process `pid`, and which word it is; nothing, if the probe has no such argument.
+    /// Returns the type of argument `index` of a probe in the process `pid`, and the index of its
+    /// word; `None` if the probe has no such argument. Fails if the argument is not available.
     pub(super) fn process_argument(
         &mut self,
         pid: u32,
@@ -105,19 +107,19 @@ fn parameter(
         false => word_of_32(&classes),
     };
     match (word, own) {
-        // D has no shorter ones than `float`.
+        // D has no floating-point type shorter than `float`.
         (None, Class::Float(_)) | (_, Class::Float(..=3)) => Err(FLOAT),
         (Some(word), _) => Ok(Some((*ty, word))),
         (None, Class::Integer(_)) => Err(WIDE),
     }
 }
 
-/// How a value is passed; none of those that may be passed in several ways.
+/// Returns how a value is passed; `None` if it may be passed in several ways.
 fn class(types: &Types<'_>, ty: Ty) -> Option<Class> {
     let size = types.size(ty)?;
     match types.base(ty) {
         Kind::Int { .. } | Kind::Enum(_) | Kind::Pointer { .. } => Some(Class::Integer(size)),
-        // Others of that size than a long double have registers.
+        // Other types of that size than `long double` are passed in registers.
         Kind::Float { name, .. } if size > 8 && &**name != "long double" => None,
         Kind::Float { .. } => Some(Class::Float(size)),
         _ => None,

@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Providers that applications define: whether their names and prototypes are such as probes can have.
+//! Providers that applications define: checks that probes can have their names and prototypes.
 //!
-//! A definition speaks of probes that the application brings, not of those that the program enables.
+//! A definition describes probes that the application provides, not probes that the program
+//! enables.
 
 use super::Sema;
 use crate::diag::{Diagnostic, Result};
@@ -15,7 +16,7 @@ use crate::usdt::{self, Definition, Form, Parameter};
 use dtrace_uapi::limits::{NAMELEN, PROVNAMELEN};
 use std::collections::HashSet;
 
-/// The most parameters and arguments of a probe.
+/// Maximum number of parameters, and of arguments, of a probe.
 const ARGUMENTS_MAX: usize = u8::MAX as usize;
 
 impl Sema<'_, '_> {
@@ -45,7 +46,7 @@ impl Sema<'_, '_> {
         Ok(())
     }
 
-    /// Says of the providers what pragmas say of their parts: `attributes NAME/DATA/CLASS provider PROVIDER PART`.
+    /// Applies the pragmas `attributes NAME/DATA/CLASS provider PROVIDER PART` to the providers.
     pub(super) fn provider_attributes(&mut self, pragmas: &[Pragma]) {
         for pragma in pragmas.iter().filter(|p| p.name == "attributes") {
             let [attribute, _, name, part] = &pragma.words[..] else {
@@ -103,7 +104,7 @@ impl Sema<'_, '_> {
         })
     }
 
-    /// A type as C writes it.
+    /// Returns a type as C writes it.
     fn written(&self, ty: Ty) -> String {
         match self.state.types.resolve(ty) {
             Ty::STRING => "char *".to_owned(),
@@ -127,7 +128,7 @@ impl Sema<'_, '_> {
     }
 }
 
-/// Each argument is made of a parameter, which it names; which one.
+/// Returns the index of the parameter that an output argument names.
 fn parameter_of(argument: &TypeName, known: &[String], number: usize) -> Result<usize> {
     let name = &argument.declarator.name;
     let (tag, message) = if name.is_empty() {
@@ -144,12 +145,12 @@ fn parameter_of(argument: &TypeName, known: &[String], number: usize) -> Result<
     Err(Diagnostic::new(tag, argument.span, message))
 }
 
-/// The name of a probe: a C name has two underscores where it has a hyphen.
+/// Returns the name of a probe. Two underscores in its C name stand for a hyphen.
 fn hyphenated(name: &str) -> String {
     name.replace("__", "-")
 }
 
-/// Whether a name has room in `size` bytes with its NUL.
+/// Fails if a name with its NUL does not fit `size` bytes.
 fn name_fits(what: &str, name: &str, size: usize, span: Span) -> Result<()> {
     if name.len() < size {
         return Ok(());

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Which pointers point to scratch memory.
+//! Tracks which pointers point to scratch memory.
 //!
-//! What `alloca()` gives lives until the clause ends, and is all that `bcopy()` and `copyinto()` may write to. Whether a
-//! pointer is such a one is followed through expressions and variables as far as the program tells; a variable that
-//! was seen to hold the one kind may not hold the other, for that is a mistake in every program where it was met. What
-//! is not known is left to the machine, which faults on a store to anything else.
+//! Memory from `alloca()` lives until the clause ends, and is all that `bcopy()` and `copyinto()`
+//! may write to. Whether a pointer points there is followed through expressions and variables as
+//! far as the program shows it. A variable that has held one kind of pointer may not hold the
+//! other, because that has been a mistake in every program that did it. If nothing is known about a
+//! pointer, the DIF machine decides: it faults on a store to anything else.
 
 use super::hir::{Expr, ExprKind, Place, VarRef};
 use super::Sema;
@@ -18,7 +19,7 @@ use dtrace_uapi::subr::Subr;
 /// Where a pointer points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// To memory of `alloca()`.
+    /// To memory from `alloca()`.
     Scratch,
     /// To anything else.
     Elsewhere,
@@ -27,7 +28,8 @@ pub enum Origin {
 }
 
 impl Sema<'_, '_> {
-    /// Where a value points; `None` where that is not known, as of NULL, which may be assigned to all.
+    /// Returns where a value points; `None` if that is not known. NULL counts as unknown, because
+    /// it may be assigned to any pointer.
     pub(super) fn origin(&self, value: &Expr) -> Option<Origin> {
         match &value.kind {
             ExprKind::Call(Subr::Alloca, _) => Some(Origin::Scratch),
@@ -48,7 +50,8 @@ impl Sema<'_, '_> {
         }
     }
 
-    /// Whether a value is the text of a string variable: its own copy, wherever that was made from.
+    /// Whether a value is the text of a string variable, which is the variable's own copy, whatever
+    /// it was made from.
     fn is_text(&self, value: &Expr) -> bool {
         match &value.kind {
             ExprKind::Var(_) | ExprKind::Element(..) => self.state.types.is_string(value.ty),
@@ -61,7 +64,8 @@ impl Sema<'_, '_> {
         self.state.variables.find(var.scope, &var.name)?.origin
     }
 
-    /// Notes what the pointer `value` makes of the variable that it is assigned to.
+    /// Notes where a variable points after the assignment of `value`. Fails if that contradicts
+    /// what is known of it.
     pub(super) fn note_origin(&mut self, place: &Place, value: &Expr, span: Span) -> Result<()> {
         let (Place::Var(var) | Place::Element(var, _)) = place else {
             return Ok(());
@@ -93,8 +97,8 @@ impl Sema<'_, '_> {
         }
     }
 
-    /// Refuses an argument of `subr` that is to be written to and certainly cannot be, and a size that is larger than all
-    /// scratch memory.
+    /// Fails if an argument that `subr` writes to certainly is not scratch memory, or if a size
+    /// exceeds all scratch memory.
     pub(super) fn check_memory(&self, subr: Subr, args: &[Expr], span: Span) -> Result<()> {
         let (target, size) = match (subr, args) {
             (Subr::Copyinto, [_, size, target]) => (Some((2, target)), Some(size)),

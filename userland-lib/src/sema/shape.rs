@@ -3,13 +3,14 @@
 
 //! Types as `print()` needs them: names, sizes and members, without the compiler's tables.
 //!
-//! The consumer prints long after the compiler is done with a program, so what it needs to know of a type is copied out.
-//! That is no deeper than anything is printed; kernel structures go on for ever.
+//! The consumer prints long after the compiler has finished with a program, so what it needs to
+//! know of a type is copied. The copy is no deeper than anything is printed, because structures of
+//! the kernel nest very deep.
 
 use crate::render::structure::{Field, Form, Shape, DEPTH};
 use crate::types::{Kind, Ty, Types};
 
-/// What `print()` needs to know of `ty`.
+/// Returns what `print()` needs to know of `ty`.
 pub(super) fn shape_of(types: &mut Types<'_>, ty: Ty) -> Shape {
     shape_at(types, ty, DEPTH)
 }
@@ -26,7 +27,7 @@ fn shape_at(types: &mut Types<'_>, ty: Ty, depth: usize) -> Shape {
     }
 }
 
-/// The type's name; records without a tag are called by what they are.
+/// Returns the name of the type. A record without a tag is called `struct` or `union`.
 fn name_of(types: &mut Types<'_>, ty: Ty) -> String {
     let anonymous = matches!(types.kind(ty), Kind::Record(_))
         && types.tag(ty).is_some_and(|(_, tag)| tag.is_empty());

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! What is asked of types rather than of values: `sizeof`, `offsetof`, and `stringof`, which gives a value another one.
+//! Operators on types rather than values: `sizeof`, `offsetof`, and `stringof`, which gives a value
+//! the type `string`.
 //!
-//! The operand of `sizeof` is typed, but no code is made of it.
+//! The operand of `sizeof` is typed, but no code is generated from it.
 
 use super::hir::{Expr, ExprKind};
 use super::Sema;
@@ -27,7 +28,7 @@ impl Sema<'_, '_> {
                 let message = "cannot apply sizeof to a bit-field";
                 Err(Diagnostic::new("D_SIZEOF_BITFIELD", span, message))
             }
-            // A string constant has its own length, as an array has in C.
+            // A string constant has the size of its own text and NUL, like an array in C.
             ExprKind::Str(text) => Ok(Expr::int(text.len() as u64 + 1, Ty::SIZE_T, span)),
             _ => self.sizeof(operand.ty, span),
         }
@@ -83,7 +84,7 @@ impl Sema<'_, '_> {
         let mut operand = self.operand(operand)?;
         let types = &self.state.types;
         let is_int = types.int(operand.ty).is_some();
-        // A number is an address of whom the probe is about.
+        // In a probe of a process, a number is an address of that process.
         operand.user |= is_int && self.probe.is_of_process();
         if !is_int && !types.is_pointer(operand.ty) && !types.is_string_like(operand.ty) {
             return Err(Diagnostic::new(

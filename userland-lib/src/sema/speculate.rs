@@ -3,8 +3,10 @@
 
 //! `speculate()`, `commit()` and `discard()`.
 //!
-//! What may follow them is checked with the other actions' order. A body with `if` becomes several clauses for the kernel,
-//! of which each speculates for itself; so the number is kept in a hidden variable, which all of them read.
+//! Which statements may follow them is checked with the order of all actions, in
+//! [`action`](super::action). A body with branches becomes several clauses for the kernel, each of
+//! which must speculate by itself. A hidden variable that all of them read keeps the number of the
+//! speculation.
 
 use super::action::{desc, Called};
 use super::clause::{Builder, Speculating};
@@ -17,7 +19,7 @@ use crate::types::Ty;
 use dtrace_uapi::action::Action;
 
 impl Sema<'_, '_> {
-    /// An action on the speculation that the call's argument numbers.
+    /// Returns an action on the speculation whose number is the argument of the call.
     pub(super) fn speculation(
         &mut self,
         call: &Called<'_>,
@@ -34,7 +36,8 @@ impl Sema<'_, '_> {
         ))
     }
 
-    /// `speculate()` in a body that becomes several clauses: the others are to speculate too.
+    /// Adds `speculate()` in a body that becomes several clauses, so that the later ones speculate
+    /// too.
     pub(super) fn speculate_on(&mut self, call: &Called<'_>, builder: &mut Builder) -> Result<()> {
         let id = self.integer(call, 0, Ty::INT)?;
         let var = self.hidden_variable("speculation", call.span)?;
@@ -48,7 +51,7 @@ impl Sema<'_, '_> {
         Ok(())
     }
 
-    /// The action that records to speculation `id`.
+    /// Returns the action that directs records to speculation `id`.
     pub(super) fn speculate(&self, id: &Expr, uarg: u64) -> Result<ActionDesc> {
         let difo = Some(self.unrecorded(id)?);
         Ok(ActionDesc {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! What was probably meant: the errors of types and probes that are not there, with the nearest that is.
+//! Errors about types, modules and probes that do not exist, with the nearest name that does.
 
 use super::Sema;
 use crate::diag::{nearest, Diagnostic};
@@ -11,11 +11,11 @@ use crate::syntax::TYPE_SUFFIX;
 use crate::types::{Tag, Ty};
 use crate::world::ProbePattern;
 
-/// How many probes are looked at for one that has nearly the name that was asked for.
+/// Maximum number of probes that are searched for a similar name.
 const PROBES_MAX: usize = 200_000;
 
 impl Sema<'_, '_> {
-    /// The error that there is no typedef, or no type with the tag, of this name.
+    /// Returns the error that no typedef, or no type with the tag, has this name.
     pub(super) fn unknown_type(
         &self,
         module: Option<&str>,
@@ -46,7 +46,7 @@ impl Sema<'_, '_> {
         }
     }
 
-    /// The error that `module`, in which `what` was looked for, is not there.
+    /// Returns the error that `module`, in which `what` was looked up, does not exist.
     fn unknown_module(&self, what: &str, module: &str, span: Span) -> Box<Diagnostic> {
         let error = Diagnostic::new("D_UNKNOWN", span, format!("{what}: Unknown module name"));
         let modules = self.world.types().modules();
@@ -57,7 +57,8 @@ impl Sema<'_, '_> {
         }
     }
 
-    /// `error`, which is that `name` in the parentheses at `span` is no variable: a name as types have is told as that of one.
+    /// Returns `error`, which says that the `name` in the parentheses at `span` is no variable. If
+    /// the name ends like that of a type, returns the error for an unknown type instead.
     pub(super) fn type_meant(
         &self,
         module: Option<&str>,
@@ -73,7 +74,8 @@ impl Sema<'_, '_> {
         self.unknown_type(module, None, name, Span::new(span.start + 1, span.end - 1))
     }
 
-    /// `error`, which is that the members of `ty` are not known, with the type that may have been meant.
+    /// Returns `error`, which says that the members of `ty` are not known, with a note of the type
+    /// that may have been meant.
     pub(super) fn incomplete(&self, error: Box<Diagnostic>, ty: Ty) -> Box<Diagnostic> {
         let types = &self.state.types;
         let Some((tag, name)) = types.tag(ty) else {
@@ -85,8 +87,8 @@ impl Sema<'_, '_> {
         }
     }
 
-    /// A description like `pattern`, which matches nothing, that matches something: one of its parts is replaced by a
-    /// name that is near to it.
+    /// Returns a description similar to `pattern`, which matches nothing, that matches something.
+    /// One part is replaced by a similar name.
     pub(super) fn similar_probe(&self, pattern: &ProbePattern) -> Option<String> {
         let parts = |pattern: &ProbePattern| {
             [

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! What actions and operators take and refuse, in DTrace's words.
+//! What actions and operators accept and refuse, in DTrace's words.
 
 use crate::compile::{Compiler, Settings};
 use crate::program::Program;
@@ -15,7 +15,7 @@ pub(super) fn compile(text: &str) -> Result<Program, String> {
         .map_err(|error| error.to_string())
 }
 
-/// `Nowhere` has no probes; that is not what these tests are about.
+/// Settings that allow descriptions to match nothing. These tests are not about probes.
 pub(super) fn settings() -> Settings {
     Settings {
         allow_zero_matches: true,
@@ -23,7 +23,7 @@ pub(super) fn settings() -> Settings {
     }
 }
 
-/// The error of a clause with this body.
+/// Returns the error of a clause with this body.
 pub(super) fn refused(body: &str) -> String {
     match compile(&format!("BEGIN {{ {body} }}")) {
         Err(error) => error,
@@ -31,7 +31,7 @@ pub(super) fn refused(body: &str) -> String {
     }
 }
 
-/// The kinds of the actions of a clause with this body.
+/// Returns the kinds of the actions of a clause with this body.
 fn actions(body: &str) -> Vec<Action> {
     let program = compile(&format!("BEGIN {{ {body} }}")).expect(body);
     let [clause] = &program.clauses[..] else {
@@ -40,7 +40,7 @@ fn actions(body: &str) -> Vec<Action> {
     clause.actions.iter().map(|action| action.kind).collect()
 }
 
-/// The error that an argument is not what the prototype asks for.
+/// Returns the error that an argument does not match the prototype.
 pub(super) fn argument(
     tag: &str,
     function: &str,
@@ -354,7 +354,7 @@ fn an_array_has_no_more_keys_than_the_tuple_stack() {
         refused("x[1,2,3,4,5,6,7,8,9] = 1;"),
         "[D_UNKNOWN] Insufficient tuple registers to generate code"
     );
-    // The keys of an aggregation are records.
+    // The keys of an aggregation are records and do not use the tuple stack.
     assert_eq!(actions("@[1,2,3,4,5,6,7,8,9] = count();").len(), 10);
 }
 

@@ -3,14 +3,14 @@
 
 //! Translators: structures whose members are computed from something else.
 //!
-//! A translated value does not exist in memory. `xlate <T *> (e)` has the type `T *` and the register of `e`
-//! ([`ExprKind::Translated`]); when a member of it is read, the translator's expression for that member stands in its
-//! place, with the translator's parameter bound to `e`. So only members that a program reads cost anything, and a
-//! member whose expression does not hold on this kernel (a field is gone) is an error for those programs alone that
-//! read it.
+//! A translated value does not exist in memory. `xlate <T *> (e)` has the type `T *` and the
+//! register of `e` ([`ExprKind::Translated`]). When a member of it is read, the translator's
+//! expression for that member takes its place, with the translator's parameter bound to `e`. So
+//! only members that a program reads cost anything. A member whose expression is not valid on this
+//! kernel (a field is gone) is an error only for programs that read it.
 //!
-//! Invariant: while a member's expression is checked, the only binding is the translator's parameter: nothing of the
-//! place that uses the translator is visible in it.
+//! Invariant: while a member's expression is checked, the only binding is the translator's
+//! parameter. Names bound where the translator is used are not visible in it.
 
 use super::hir::{Expr, ExprKind, Place};
 use super::Sema;
@@ -24,15 +24,15 @@ use std::rc::Rc;
 /// A translator.
 #[derive(Debug)]
 pub struct Translator {
-    /// The structure that it makes.
+    /// Structure or union that it makes.
     output: Ty,
-    /// The type that it reads.
+    /// Type that it reads.
     input: Ty,
-    /// The name that the read value has in the members' expressions.
+    /// Name of the input value in the members' expressions.
     parameter: String,
-    /// The members.
+    /// Members and their expressions.
     members: Vec<(String, ast::Expr)>,
-    /// How large the types are that these name.
+    /// Data model in which the expressions are typed.
     model: DataModel,
 }
 
@@ -46,8 +46,8 @@ impl Translator {
 }
 
 impl Sema<'_, '_> {
-    /// Takes a translator's declaration. A library's expressions for members are looked at when they are used, a
-    /// program's also at once.
+    /// Adds a translator. The expressions of a library's translator are checked only when they are
+    /// used, those of a program's translator also at once.
     pub(super) fn translator(&mut self, declaration: &ast::Translator) -> Result<()> {
         let end = declaration.span.end.saturating_sub(1);
         let output = self.type_name(&declaration.output)?;
@@ -104,7 +104,7 @@ impl Sema<'_, '_> {
         }
     }
 
-    /// Checks the expressions for a translator's members, with a parameter that has no value.
+    /// Checks the expressions of a translator's members, with a parameter that has no value.
     fn check_members(
         &mut self,
         declaration: &ast::Translator,
@@ -129,8 +129,9 @@ impl Sema<'_, '_> {
         Ok(())
     }
 
-    /// The translator that makes `output`, or what it points to, of an `input`: one that takes just that type, or else
-    /// one that takes a type which an `input` can be given for.
+    /// Returns the translator from `input` to `output`, or to what `output` points to. Prefers one
+    /// that takes exactly the type `input`; else takes one to whose type an `input` can be
+    /// assigned.
     pub(super) fn translator_for(&self, output: Ty, input: Ty) -> Option<usize> {
         let types = &self.state.types;
         let output = match *types.base(output) {
@@ -147,7 +148,7 @@ impl Sema<'_, '_> {
             .or_else(|| find(&|known| types.assignable(known, input)))
     }
 
-    /// `xlate <type> (value)`
+    /// Types `xlate <type> (value)`.
     pub(super) fn xlate(
         &mut self,
         ty: &ast::TypeName,
@@ -168,7 +169,7 @@ impl Sema<'_, '_> {
         self.translate(output, input, span)
     }
 
-    /// `input` seen as an `output`, which is a structure or a pointer to one.
+    /// Returns `input` seen as an `output`, which is a structure or union, or a pointer to one.
     pub(super) fn translate(&mut self, output: Ty, input: Expr, span: Span) -> Result<Expr> {
         let Some(translator) = self.translator_for(output, input.ty) else {
             let types = &self.state.types;
@@ -190,13 +191,14 @@ impl Sema<'_, '_> {
         })
     }
 
-    /// A translated structure in memory: its members are computed one after another into scratch memory. Those that the
-    /// translator does not define are 0.
+    /// Builds a translated structure in scratch memory: its members are computed one after another.
+    /// Members that the translator does not define are 0.
     pub(super) fn materialized(&mut self, value: Expr) -> Result<Expr> {
         Ok(self.filled(value, false)?.0)
     }
 
-    /// The same of the members that can be had: what does not hold on this kernel is left out. Their names come with it.
+    /// Like [`Self::materialized`], but leaves out members that are not valid on this kernel. Also
+    /// returns the names of the other members.
     pub(super) fn translated_object(&mut self, value: Expr) -> Result<(Expr, Vec<String>)> {
         self.filled(value, true)
     }
@@ -243,7 +245,8 @@ impl Sema<'_, '_> {
         Ok((comma(steps, object), names))
     }
 
-    /// The same as [`Self::translated_member`], but a structure that is translated itself is made in memory.
+    /// Like [`Self::translated_member`], but builds a member that is a translated structure in
+    /// memory.
     fn member_in_memory(&mut self, base: &Expr, name: &str, span: Span) -> Result<Option<Expr>> {
         let computed = self.translated_member(base, name, span)?;
         let Some(computed) = computed else {
@@ -255,7 +258,8 @@ impl Sema<'_, '_> {
         }))
     }
 
-    /// The member `name` of the translated value `base`; `None` if `base` is no translated value.
+    /// Returns member `name` of the translated value `base`; `None` if `base` is not a translated
+    /// value.
     pub(super) fn translated_member(
         &mut self,
         base: &Expr,
@@ -305,8 +309,8 @@ impl Sema<'_, '_> {
         })
     }
 
-    /// A member's computed value under the member's type. Places are those of the program, not of the translator,
-    /// which may be in another text.
+    /// Converts the computed value of a member to the member's type. Its span is that of the
+    /// program, because the translator may be in another source text.
     fn translated_value(&mut self, computed: Expr, ty: Ty, name: &str, span: Span) -> Result<Expr> {
         let types = &self.state.types;
         if !types.assignable(ty, computed.ty) {
@@ -334,7 +338,8 @@ impl Sema<'_, '_> {
     }
 }
 
-/// What is shown of a value: of a pointer to translated data the number, which is that of what it is read from.
+/// Returns what is shown of a value. For a pointer to translated data, that is the number from
+/// which the data is read.
 pub(super) fn shown(value: Expr, types: &Types<'_>) -> Expr {
     let ty = value.ty;
     match value.kind {
@@ -343,7 +348,7 @@ pub(super) fn shown(value: Expr, types: &Types<'_>) -> Expr {
     }
 }
 
-/// Refuses what a translator makes, which is in no memory: it is read by its members alone.
+/// Fails if `value` is translated: it is not in memory, and only its members can be read.
 pub(super) fn in_memory(value: &Expr) -> Result<()> {
     match value.kind {
         ExprKind::Translated { .. } => Err(no_value(value.span)),
@@ -351,7 +356,8 @@ pub(super) fn in_memory(value: &Expr) -> Result<()> {
     }
 }
 
-/// The error that a translated value is wanted as a whole where only its members can be had.
+/// Returns the error that a translated value is needed as a whole although only its members can be
+/// read.
 fn no_value(span: Span) -> Box<Diagnostic> {
     let message = "expression cannot evaluate to result of dynamic type";
     Diagnostic::new("D_CG_DYN", span, message)

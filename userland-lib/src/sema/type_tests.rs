@@ -1,13 +1,14 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Names of types: which are told as unknown, which are found where, and what is not taken for one.
+//! Names of types: which are reported as unknown, which are found in which scope, and what is not
+//! taken for a type.
 
 use crate::compile::{Compiler, Settings};
 use crate::fixture::Little;
 use crate::source::Source;
 
-/// What a program's error says and marks; `None` if it compiles.
+/// Returns what the error of a program says and marks; `None` if the program compiles.
 fn error(text: &str) -> Option<(String, String)> {
     let source = Source::file("x.d", text);
     let world = Little::default();
@@ -150,7 +151,7 @@ fn what_is_an_expression_is_none_of_a_type() {
     ] {
         assert_eq!(error(text), None, "{text}");
     }
-    // Neither a type nor a variable: nothing says that it was meant as a type.
+    // Neither a type nor a variable, and nothing indicates that a type was meant.
     let message = "[D_IDENT_UNDEF] failed to resolve nosuch: Unknown variable name";
     for body in [
         "trace((nosuch) - 1);",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! The program's own variables: declared, or brought into being by their first assignment.
+//! Variables of the program: declared, or created by their first assignment.
 
 use super::hir::{VarRef, VarScope};
 use super::scratch::Origin;
@@ -21,11 +21,11 @@ pub struct Variable {
     pub place: VarRef,
     /// Types of the keys of an associative array.
     pub keys: Vec<Ty>,
-    /// Where it points, if it is a pointer and that is known.
+    /// Where the variable points, if it is a pointer and that is known.
     pub origin: Option<Origin>,
-    /// Nobody declared it, and its type follows from what is assigned to it.
+    /// Whether the variable is undeclared, so that its type follows from what is assigned to it.
     pub is_inferred: bool,
-    /// It was said that it cuts values.
+    /// Whether a warning that the variable truncates values has been given.
     cuts: bool,
 }
 
@@ -34,20 +34,20 @@ pub struct Variable {
 pub enum Global {
     /// A variable.
     Variable(Variable),
-    /// An inline: its type, the parameters' names and types, and the expression to be put in its place.
+    /// An inline, whose expression replaces its name.
     Inline {
         /// Its type.
         ty: Ty,
-        /// The parameters.
+        /// Names and types of the parameters.
         params: Vec<(String, Ty)>,
         /// The expression.
         value: Box<Expr>,
-        /// How large the types are that it names.
+        /// Data model in which the expression is typed.
         model: DataModel,
     },
 }
 
-/// All variables of a compiler. Each scope numbers its variables by itself.
+/// All variables of a compiler. Each scope numbers its own variables.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
     globals: HashMap<String, Global>,
@@ -56,17 +56,17 @@ pub struct Table {
 }
 
 impl Table {
-    /// What the global `name` means.
+    /// Returns what the global `name` means.
     pub fn global(&self, name: &str) -> Option<&Global> {
         self.globals.get(name)
     }
 
-    /// The variable `name` of a scope that is not the global one.
+    /// Returns the variable `name` of a scope other than the global one.
     pub fn scoped(&self, scope: VarScope, name: &str) -> Option<&Variable> {
         self.scoped.get(&(scope, name.to_owned()))
     }
 
-    /// The variable `name` of any scope.
+    /// Returns the variable `name` of any scope.
     pub fn find(&self, scope: VarScope, name: &str) -> Option<&Variable> {
         match scope {
             VarScope::Global => match self.globals.get(name) {
@@ -77,7 +77,7 @@ impl Table {
         }
     }
 
-    /// Names the inline `name`.
+    /// Adds the inline `name`.
     pub fn add_inline(
         &mut self,
         name: &str,
@@ -97,7 +97,7 @@ impl Table {
         );
     }
 
-    /// Adds a variable; `None` where its scope is full.
+    /// Adds a variable. Returns `None` if its scope is full.
     pub fn add(
         &mut self,
         scope: VarScope,
@@ -158,7 +158,7 @@ impl Table {
         }
     }
 
-    /// Gives a variable whose type was not declared the type `ty`; whether it had another.
+    /// Gives an undeclared variable the type `ty`. Returns whether it had another.
     pub fn widen(&mut self, scope: VarScope, name: &str, ty: Ty) -> bool {
         let variable = self.find_mut(scope, name);
         match variable.filter(|variable| variable.is_inferred && variable.place.ty != ty) {
@@ -170,7 +170,8 @@ impl Table {
         }
     }
 
-    /// Whether this is the first time that the declared variable `var` was found to cut a value.
+    /// Whether the declared variable `var` truncates a value for the first time. Notes that it
+    /// does.
     pub fn first_cut(&mut self, var: &VarRef) -> bool {
         let variable = self.find_mut(var.scope, &var.name);
         let variable = variable.filter(|variable| !variable.is_inferred);
@@ -191,7 +192,8 @@ impl Table {
 }
 
 impl Sema<'_, '_> {
-    /// The error that nothing is called `name`, with a suggestion if something is called nearly so.
+    /// Returns the error that no variable is called `name`, with a suggestion if a similar name
+    /// exists.
     pub(super) fn unknown_variable(
         &self,
         scope: VarScope,
@@ -216,7 +218,7 @@ impl Sema<'_, '_> {
         }
     }
 
-    /// Adds a variable that nobody declared, whose first value is of type `ty`.
+    /// Adds an undeclared variable whose first value is of type `ty`.
     pub(super) fn infer_variable(
         &mut self,
         scope: VarScope,
@@ -235,7 +237,7 @@ impl Sema<'_, '_> {
         Ok(variable)
     }
 
-    /// Adds a variable.
+    /// Adds a variable. Fails if it has too many keys or its scope is full.
     pub(super) fn add_variable(
         &mut self,
         scope: VarScope,

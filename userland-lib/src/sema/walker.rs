@@ -1,10 +1,11 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Walkers: a clause whose statements are one expression, with loops.
+//! Walkers: clauses whose statements form one expression, with loops.
 //!
-//! A walker finds the frames of interpreted code in a stack, see [`interp`](crate::interp). Nothing in it is an action, so that `if` is a
-//! conditional expression, and what stands one behind the other a comma's operands.
+//! A walker finds the frames of interpreted code in a stack, see [`interp`](crate::interp). It
+//! contains no actions, so `if` becomes a conditional expression, and statements in sequence become
+//! the operands of a comma.
 
 use super::hir::{Expr, ExprKind};
 use super::Sema;
@@ -15,7 +16,7 @@ use crate::syntax::ast::{self, Stmt};
 use crate::types::Ty;
 
 impl Sema<'_, '_> {
-    /// Checks a walker, and adds it as a clause of one expression.
+    /// Checks a walker, and adds it as a clause with one expression.
     pub(super) fn walker(&mut self, clause: &ast::Clause, span: Span) -> Result<()> {
         if let Some(predicate) = &clause.predicate {
             let message = "a walker has no predicate";
@@ -33,7 +34,7 @@ impl Sema<'_, '_> {
         Ok(())
     }
 
-    /// Statements as an expression, whose value is 0.
+    /// Returns the statements as one expression, whose value is 0.
     fn walker_body(&mut self, statements: &[Stmt], span: Span) -> Result<Expr> {
         let mut all = Expr::int(0, Ty::INT, span);
         let mut checked = Vec::new();

@@ -1,15 +1,17 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! How far a program may be relied on: the stability of what it names, computed through its clauses.
+//! Stability of programs: the attributes of the names that a program uses, computed through its
+//! clauses.
 //!
-//! Every name has an attribute of three parts: the stability of the name itself, that of its meaning, and the class of
-//! machines that have it. What is made of several names is as stable as the least of them, part by part: a clause as
-//! its probe description, its predicate and its statements. A variable is as stable as what was assigned to it.
+//! Every name has an attribute of three parts: the stability of the name itself, the stability of
+//! its meaning, and the class of machines that have it. A construct is as stable as the least
+//! stable name in it, part by part. A clause comprises its probe description, its predicate and its
+//! statements. A variable is as stable as the values assigned to it.
 //!
-//! Nothing here depends on types: attributes are computed from the syntax tree ([`walk`]) after the program has been
-//! found to be right. [`Known`] is what outlives a program, so that a later one finds the attributes of an earlier
-//! one's variables and of the libraries' inlines, which `#pragma D attributes` sets.
+//! Types play no role: attributes are computed from the syntax tree ([`walk`]) after the program
+//! has been found valid. [`Known`] outlives a program, so that a later program finds the attributes
+//! of an earlier one's variables and of the libraries' inlines, which `#pragma D attributes` sets.
 
 mod pragma;
 mod walk;
@@ -22,16 +24,16 @@ use std::collections::{HashMap, HashSet};
 
 pub use pragma::parse;
 
-/// Of D's own names and of variables.
+/// The attribute of D's own names and of variables.
 const STABLE: Attribute = Attribute::new(Stability::Stable, Stability::Stable, Class::Common);
-/// Of functions that lean on the kernel's workings.
+/// The attribute of functions that depend on the kernel's implementation.
 const EVOLVING: Attribute = Attribute::new(Stability::Evolving, Stability::Evolving, Class::Common);
-/// Of the kernel's own symbols and types.
+/// The attribute of the kernel's symbols and types.
 const PRIVATE: Attribute = Attribute::new(Stability::Private, Stability::Private, Class::Unknown);
-/// Of a probe description that leaves the provider open.
+/// The attribute of a probe description that leaves the provider open.
 const ANY_PROVIDER: Attribute =
     Attribute::new(Stability::Unstable, Stability::Unstable, Class::Common);
-/// What holds for nothing at all.
+/// The attribute of nothing: the neutral element of [`minimum`].
 const GREATEST: Attribute = Attribute::new(Stability::Standard, Stability::Standard, Class::Common);
 
 /// The attributes of D's own names that are not [`STABLE`].
@@ -61,9 +63,9 @@ const OWN: &[(&str, Attribute)] = &[
 /// The attributes of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// The least of the probe descriptions.
+    /// The minimum of the probe descriptions.
     pub description: Attribute,
-    /// The least of predicates and statements.
+    /// The minimum of predicates and statements.
     pub statement: Attribute,
 }
 
@@ -76,7 +78,7 @@ impl Default for Report {
     }
 }
 
-/// The attributes of what programs have declared.
+/// The attributes of the declarations of all programs so far.
 #[derive(Clone, Debug, Default)]
 pub struct Known {
     names: HashMap<String, Attribute>,
@@ -87,7 +89,7 @@ pub struct Known {
 }
 
 impl Known {
-    /// The attributes of the program `ast`; an error where a clause has less than `least`.
+    /// Returns the attributes of the program `ast`. Fails if a clause has less than `least`.
     pub fn check(
         &mut self,
         ast: &Ast,
@@ -119,7 +121,7 @@ impl Known {
         Ok(report)
     }
 
-    /// The attribute of a name; one that nobody has declared is D's own.
+    /// Returns the attribute of a name. An undeclared name is D's own.
     fn name(&self, name: &str) -> Attribute {
         let own = || OWN.iter().find(|(known, _)| *known == name);
         let declared = self.names.get(name).copied();
@@ -142,7 +144,7 @@ fn check(clause: &Clause, attribute: Attribute, least: Option<Attribute>) -> Res
     ))
 }
 
-/// The name of the provider that a description names, if it leaves no choice.
+/// Returns the name of the provider of a description, if it is unambiguous.
 fn provider_of(pattern: &ProbePattern, probes: &dyn World) -> Option<String> {
     if pattern.id != 0 {
         return probes
@@ -154,7 +156,7 @@ fn provider_of(pattern: &ProbePattern, probes: &dyn World) -> Option<String> {
     (!provider.is_empty() && !provider.contains(['*', '?', '['])).then(|| provider.clone())
 }
 
-/// The least of the parts of its name that a description gives.
+/// Returns the minimum over the parts of the name that a description specifies.
 fn of_description(pattern: &ProbePattern, probes: &dyn World) -> Attribute {
     let provider = provider_of(pattern, probes);
     let Some(known) = provider.and_then(|provider| probes.attributes(&provider)) else {
@@ -173,7 +175,7 @@ fn of_description(pattern: &ProbePattern, probes: &dyn World) -> Attribute {
     given.fold(known.provider, minimum)
 }
 
-/// The lesser of two, part by part.
+/// Returns the minimum of two attributes, part by part.
 pub fn minimum(a: Attribute, b: Attribute) -> Attribute {
     Attribute {
         name: a.name.min(b.name),
@@ -182,12 +184,12 @@ pub fn minimum(a: Attribute, b: Attribute) -> Attribute {
     }
 }
 
-/// `Stable`, `Evolving`, …
+/// Returns the name of a stability: `Stable`, `Evolving`, …
 pub fn stability_name(raw: u8) -> String {
     Stability::from_raw(raw).map_or("Unknown".to_owned(), |stability| format!("{stability:?}"))
 }
 
-/// `Common`, `ISA`, …
+/// Returns the name of a class: `Common`, `ISA`, …
 pub fn class_name(raw: u8) -> String {
     match Class::from_raw(raw) {
         Some(Class::Isa) => "ISA".to_owned(),
@@ -197,7 +199,7 @@ pub fn class_name(raw: u8) -> String {
     }
 }
 
-/// An attribute as it is written: `Stable/Evolving/ISA`.
+/// Returns an attribute in its textual form: `Stable/Evolving/ISA`.
 pub fn text(attribute: Attribute) -> String {
     format!(
         "{}/{}/{}",

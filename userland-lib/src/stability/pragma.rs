@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! `#pragma D attributes`, and attributes as they are written.
+//! `#pragma D attributes`, and the textual form of attributes.
 
 use super::Known;
 use crate::syntax::ast::Ast;
@@ -27,7 +27,7 @@ const CLASSES: [Class; 6] = [
     Class::Common,
 ];
 
-/// Reads `name/data/class`; upper and lower case are the same.
+/// Parses `name/data/class`, case-insensitively.
 pub fn parse(text: &str) -> Option<Attribute> {
     let stability = |word: &str| {
         let is = |known: &&Stability| format!("{known:?}").eq_ignore_ascii_case(word);
@@ -47,11 +47,12 @@ pub fn parse(text: &str) -> Option<Attribute> {
 }
 
 impl Known {
-    /// Takes over the attributes that the program's pragmas set. Their words have been checked.
+    /// Applies the program's attribute pragmas. Their words have been checked.
     pub(super) fn pragmas(&mut self, ast: &Ast) {
         let attributes = ast.pragmas.iter().filter(|p| p.name == "attributes");
         for pragma in attributes {
-            // With more words it is about a provider that a program declares, which concerns the maker of its probes.
+            // The form with more words is about a provider that the program declares; it is handled
+            // where its probes are created.
             let [attribute, name] = &pragma.words[..] else {
                 continue;
             };

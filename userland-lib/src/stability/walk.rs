@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The walk over the tree: the least attribute of all that an expression names.
+//! Walks the syntax tree and computes the least attribute of all names in an expression.
 
 use super::{minimum, Known, GREATEST, PRIVATE, STABLE};
 use crate::syntax::ast::{
@@ -10,13 +10,13 @@ use crate::syntax::ast::{
 use dtrace_uapi::types::Attribute;
 
 impl Known {
-    /// Takes over what a program declares besides its clauses.
+    /// Records a program's declarations other than clauses.
     pub(super) fn declare(&mut self, ast: &Ast) {
         self.pragmas(ast);
         for item in &ast.items {
             match item {
                 Item::Declaration(declaration) => self.declaration(declaration),
-                // What a translator gives is as stable as the type that it translates to.
+                // The result of a translator is as stable as its output type.
                 Item::Translator(translator) => self.declare_type(&translator.output.base.kind),
                 Item::Clause(_) | Item::Provider(_) => {}
             }
@@ -55,7 +55,8 @@ impl Known {
         self.types.extend(tag.clone());
     }
 
-    /// What a clause's predicate and statements name; `arguments` is the attribute of its probes' arguments.
+    /// Returns the least attribute of a clause's predicate and statements. `arguments` is the
+    /// attribute of its probes' arguments.
     pub(super) fn clause(&mut self, clause: &Clause, arguments: Attribute) -> Attribute {
         let predicate = clause.predicate.as_ref();
         let predicate = predicate.map_or(GREATEST, |expr| self.expression(expr, arguments));
@@ -99,7 +100,7 @@ impl Known {
         })
     }
 
-    /// What an expression names. Assignments pass attributes on to variables.
+    /// Returns the attribute of an expression. Assignments pass attributes on to variables.
     fn expression(&mut self, expr: &Expr, arguments: Attribute) -> Attribute {
         match &expr.kind {
             ExprKind::Int(..) | ExprKind::Float(..) | ExprKind::Str(_) => STABLE,
@@ -138,7 +139,7 @@ impl Known {
             ExprKind::Cast(ty, value) => {
                 minimum(self.of_type(ty), self.expression(value, arguments))
             }
-            // What a translator gives does not show what it reads.
+            // The result of a translator does not depend on the stability of its input.
             ExprKind::Xlate(ty, _) | ExprKind::SizeofType(ty) | ExprKind::Offsetof(ty, _) => {
                 self.of_type(ty)
             }
@@ -164,7 +165,7 @@ impl Known {
         }
     }
 
-    /// A variable becomes no more stable than what it is given.
+    /// A variable is no more stable than the values assigned to it.
     fn assign(&mut self, name: String, attribute: Attribute) {
         if !self.fixed.contains(&name) {
             let known = self.names.entry(name).or_insert(STABLE);
@@ -173,7 +174,7 @@ impl Known {
     }
 }
 
-/// The variable that an assignment is to.
+/// Returns the variable that is the target of an assignment.
 fn variable(target: &Expr) -> Option<String> {
     match &target.kind {
         ExprKind::Name { module: None, name } => Some(name.clone()),
@@ -183,7 +184,7 @@ fn variable(target: &Expr) -> Option<String> {
     }
 }
 
-/// A key that no other variable has.
+/// Returns a key that no other variable has.
 fn scoped(scope: Scope, name: &str) -> String {
     match scope {
         Scope::Thread => format!("self->{name}"),

@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Names as they were written, from those that compilers of C++ and Rust give the linker.
+//! Demangles the linker's names of C++ and Rust symbols.
 //!
-//! A name comes from a file that anybody may have made, and a short one may stand for a very long one. What is too long stays as it is.
+//! Names come from untrusted files, and a short mangled name may stand for a very long one. A name
+//! that is too long stays mangled.
 
 use cpp_demangle::{DemangleOptions, ParseOptions, Symbol};
 use std::borrow::Cow;
@@ -11,21 +12,22 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt::{self, Write};
 
-/// Bytes of a name that is made, and of one that it is made of.
+/// Maximum length in bytes of a mangled and of a demangled name.
 const NAME_MAX: usize = 4096;
-/// How deep parts of a name may lie in others. A name takes time that doubles with each level.
+/// Maximum nesting depth of a name. The time to demangle doubles with each level.
 const DEPTH_MAX: u32 = 48;
-/// Names that are remembered.
+/// Maximum number of cached names.
 const KNOWN_MAX: usize = 1 << 14;
 
 thread_local! {
-    /// What names stand for, or that they stand for themselves.
+    /// Demangled names; `None` for names that are not mangled.
     static KNOWN: RefCell<HashMap<String, Option<String>>> = RefCell::default();
 }
 
-/// What the linker's `name` stands for, without what tells versions of a crate apart. Any other name is what it was.
+/// Returns the source name for the linker's `name`, without the hash that distinguishes versions of
+/// a crate. Returns any other name as it is.
 pub fn demangled(name: &str) -> Cow<'_, str> {
-    // Nearly all names are C's.
+    // A fast path, because nearly all names are those of C functions.
     let may_be_mangled = ["_Z", "__Z", "_R", "__R", "R", "Z"]
         .iter()
         .any(|start| name.starts_with(start));
@@ -59,7 +61,7 @@ fn limited(write: impl FnOnce(&mut Limited) -> fmt::Result) -> Option<String> {
     Some(text.0)
 }
 
-/// Text that takes no more than [`NAME_MAX`].
+/// Text of at most [`NAME_MAX`] bytes.
 struct Limited(String);
 
 impl Write for Limited {
@@ -96,7 +98,7 @@ mod tests {
         }
     }
 
-    /// Each level doubles what the one before means.
+    /// Each level doubles the meaning of the previous one.
     #[test]
     fn a_name_that_would_be_endless_stays() {
         let mut name = "_Z1fI".to_owned() + &"St4pairI".repeat(60) + "ii";
@@ -111,7 +113,7 @@ mod tests {
             bomb.push_str(&format!("St4pairI{}{}E", last[0], last[0]));
         }
         assert!(demangled(&bomb).len() <= NAME_MAX.max(bomb.len()));
-        // One that is none, but seems to be many.
+        // An invalid name that looks like many nested ones.
         let none = "_Z1f".to_owned() + &"St1aI".repeat(30) + "!";
         assert_eq!(demangled(&none), none);
     }

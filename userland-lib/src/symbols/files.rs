@@ -1,13 +1,15 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The very files that a process has mapped.
+//! Opens the very files that a process has mapped.
 //!
-//! A path says little of a file: the process may see another one there than we do, and a file may have been replaced or deleted
-//! since. `/proc/PID/map_files` leads to what is mapped, whatever its path. Who may not use that gets what the path means to the
-//! process, if device and inode are those of the mapping.
+//! A path does not identify a file: the process may see another file there than we do, and the file
+//! may have been replaced or deleted since. `/proc/PID/map_files` leads to what is mapped, whatever
+//! its path. A user without the privilege for it gets the file that the path means to the process,
+//! provided that device and inode are those of the mapping.
 //!
-//! A file that was opened stays open, so what is read of it later is what was mapped, also when the process has ended.
+//! A file that was opened stays open, so that later reads see what was mapped, even after the
+//! process has ended.
 
 use super::image::Image;
 use super::maps::{all_mappings_of, Backing, Mapping};
@@ -25,10 +27,11 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::rc::{Rc, Weak};
 
-/// Bytes of the kernel's code for processes; it has a few pages.
+/// Maximum size of the vDSO in bytes; it has a few pages.
 const VDSO_MAX: u64 = 1 << 16;
 
-/// What tells a file from all others that exist now or later: a number of an inode is used again, at another time.
+/// Identifies a file among all that exist now or later. The times are needed because inode numbers
+/// are reused.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Identity {
     File {
@@ -38,22 +41,22 @@ enum Identity {
         modified: (i64, i64),
         changed: (i64, i64),
     },
-    /// A copy of what the kernel gives processes: programs of 32 bits have another.
+    /// A copy of a vDSO: 32-bit programs have another one.
     Vdso(Vec<u8>),
 }
 
-/// The files that are open, each once for all processes that have mapped it.
+/// The open files. Each is open once for all processes that have mapped it.
 #[derive(Default)]
 pub struct Files {
     open: RefCell<HashMap<Identity, Weak<Image>>>,
-    /// Who has those of processes that have ended.
+    /// The source of the mappings of processes that have ended.
     remains: RefCell<Option<Box<dyn Remains>>>,
-    /// The kernel's own code for processes, as this one has it.
+    /// The vDSO of this process.
     vdso: OnceCell<Option<Rc<Image>>>,
 }
 
 impl Files {
-    /// The file that a process has mapped.
+    /// Opens the file that a process has mapped.
     pub fn get(&self, pid: u32, mapping: &Mapping) -> io::Result<Rc<Image>> {
         match mapping.backing {
             Backing::File { .. } => self.once(open_mapped(pid, mapping)?, mapping),
@@ -68,13 +71,13 @@ impl Files {
         }
     }
 
-    /// Has who notes what processes have mapped that end from now on.
+    /// Sets the source that records the mappings of processes that end from now on.
     pub fn keep(&self, remains: Option<Box<dyn Remains>>) {
         *self.remains.borrow_mut() = remains;
     }
 
-    /// What the processes had mapped that have ended with this number in records, `after` the one numbered so, and the files. Afterwards
-    /// that is the last one's number.
+    /// Returns the recorded mappings after number `after`, and their files, of the ended processes
+    /// that had the number `pid` in records. Sets `after` to the number of the last one.
     pub fn left(&self, pid: u32, after: &mut u64) -> Vec<(Mapping, Option<Rc<Image>>)> {
         let remains = self.remains.borrow();
         let mut left = Vec::new();
@@ -99,7 +102,7 @@ impl Files {
         left
     }
 
-    /// Processes of our width have the same.
+    /// All processes of our word size have the same vDSO.
     fn own_vdso(&self) -> Option<Rc<Image>> {
         let own = std::process::id();
         let mut all = all_mappings_of(own).ok()?.into_iter();
@@ -107,7 +110,7 @@ impl Files {
         self.get(own, &vdso).ok()
     }
 
-    /// An open file, or the same one that is open already.
+    /// Returns the image of an open file, or the existing one of the same file.
     fn once(&self, file: File, mapping: &Mapping) -> io::Result<Rc<Image>> {
         let data = file.metadata()?;
         let identity = Identity::File {
@@ -120,7 +123,7 @@ impl Files {
         self.shared(identity, || Ok(Image::new(file, &mapping.path)))
     }
 
-    /// How many are open.
+    /// Returns the number of open files.
     pub fn count(&self) -> usize {
         let files = self.open.borrow();
         files
@@ -129,7 +132,7 @@ impl Files {
             .count()
     }
 
-    /// Bytes of memory that what is known of inlined functions takes, about.
+    /// Returns the approximate memory that the debugging information of all files takes, in bytes.
     pub fn inlines_kept(&self) -> u64 {
         let files = self.open.borrow();
         let files = files.values().filter_map(Weak::upgrade);
@@ -152,12 +155,13 @@ impl Files {
     }
 }
 
-/// Where an open file can be opened once more.
+/// Returns a path from which an open file can be opened again.
 pub fn path_of(file: &File) -> PathBuf {
     format!("/proc/self/fd/{}", file.as_raw_fd()).into()
 }
 
-/// Where the file that a process has mapped can be opened, as long as it has.
+/// Returns a path from which the file that a process has mapped can be opened, as long as it is
+/// mapped.
 pub fn path_to_mapped(pid: u32, mapping: &Mapping) -> io::Result<PathBuf> {
     let process = process(pid);
     let exact = exact(&process, mapping);
@@ -177,7 +181,7 @@ pub fn open_mapped(pid: u32, mapping: &Mapping) -> io::Result<File> {
     outside::reopen(&place)
 }
 
-/// What the path of a mapping means to the process, if that is what is mapped.
+/// Opens the path of a mapping in the process's root, if the file there is the one that is mapped.
 fn seen(process: &Path, mapping: &Mapping) -> io::Result<File> {
     let other = || io::Error::other("another file has its path");
     if mapping.is_deleted {
@@ -204,8 +208,9 @@ fn in_root(process: &Path, mapping: &Mapping) -> PathBuf {
     process.join("root").join(path)
 }
 
-/// procfs, tracefs, debugfs, sysfs, cgroup2, configfs, efivarfs and bpffs (`linux/magic.h`). The kernel makes their files when they are read: that may
-/// wait, or take something away. FUSE is none of them: virtiofs, from which whole machines run, has the same number.
+/// The magic numbers of procfs, tracefs, debugfs, sysfs, cgroup2, configfs, efivarfs and bpffs
+/// (`linux/magic.h`). The kernel generates their files on reading, which may block or consume data.
+/// FUSE is not listed because virtiofs, from which whole machines run, has the same number.
 const MADE: [nix::libc::__fsword_t; 8] = [
     0x9fa0,
     0x7472_6163,
@@ -217,20 +222,20 @@ const MADE: [nix::libc::__fsword_t; 8] = [
     0xcafe_4a11,
 ];
 
-/// Whether a file was stored, so that to read it changes nothing.
+/// Whether a file is stored, so that reading it has no side effects.
 pub fn is_stored(file: &File) -> bool {
     nix::sys::statfs::fstatfs(file)
         .is_ok_and(|about| !MADE.map(FsType).contains(&about.filesystem_type()))
 }
 
-/// A file that is only found, not opened.
+/// Opens a path with `O_PATH`, which locates the file without opening it.
 pub fn place(path: &Path) -> io::Result<File> {
     let flags = OFlag::O_PATH.bits();
     OpenOptions::new().read(true).custom_flags(flags).open(path)
 }
 
-/// Device and inode in the kernel's own numbers, as lists of mappings have them. Those of `stat()` differ where a file system
-/// makes up some, as btrfs and overlayfs do.
+/// Returns device and inode in the kernel's own numbers, as `/proc/PID/maps` lists them. Those of
+/// `stat()` differ on file systems that make up their own, as btrfs and overlayfs do.
 fn numbers(process: &Path, place: &File) -> io::Result<((u32, u32), u64)> {
     let none = || io::Error::other("its device is not known");
     let about = fs::read_to_string(format!("/proc/self/fdinfo/{}", place.as_raw_fd()))?;
@@ -240,7 +245,7 @@ fn numbers(process: &Path, place: &File) -> io::Result<((u32, u32), u64)> {
     };
     let inode = field("ino:").and_then(|text| text.parse().ok());
     let mount = field("mnt_id:").ok_or_else(none)?;
-    // The mount is one of the process' namespace.
+    // The mount ID is one of the process's mount namespace.
     let mounts = fs::read(process.join("mountinfo"))?;
     let device = String::from_utf8_lossy(&mounts).lines().find_map(|line| {
         let mut words = line.split(' ');
@@ -252,7 +257,7 @@ fn numbers(process: &Path, place: &File) -> io::Result<((u32, u32), u64)> {
     device.zip(inode).ok_or_else(none)
 }
 
-/// The kernel's code for processes as the one has it whose memory this is.
+/// Reads the vDSO at `range` of a process's memory file.
 pub fn vdso(memory: &Path, range: Range<u64>) -> io::Result<Vec<u8>> {
     let size = range.end.saturating_sub(range.start).min(VDSO_MAX);
     let mut code = vec![0; size as usize];

@@ -3,9 +3,12 @@
 
 //! A file that processes have mapped, and the names in it.
 //!
-//! blazesym reads the symbol tables, from a mapping: who shortens the file then ends us (SIGBUS). So it gets a copy of what others than root can write,
-//! and nothing where that is too large. What they do not name is looked for where else a file may tell of its functions (see `elf`), once
-//! a file, when the first such address is asked for. A function that has only bounds is called by its address in the file.
+//! blazesym reads the symbol tables through a memory mapping, so anyone who truncates the file
+//! meanwhile would terminate us with SIGBUS. It therefore gets a copy of any file that users other
+//! than root can write to, and nothing if that file is too large. Addresses without a symbol there
+//! are looked up in a file's other sources of function names (see `elf`), which are read once, for
+//! the first such address. A function of which only the bounds are known is named by its address in
+//! the file.
 
 use super::files::{is_stored, path_of};
 use super::inlines::Inlines;
@@ -23,36 +26,36 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::rc::Rc;
 
-/// Bytes of a file that is looked at.
+/// Maximum size of a file that is read, in bytes.
 pub const FILE_MAX: u64 = 1 << 30;
-/// Bytes of a name, at least as long as any that people write.
+/// Maximum length of a name in bytes, at least as long as any name that people write.
 const NAME_MAX: usize = 4096;
-/// Bytes of a separate file.
+/// Maximum size of a separate debug file, in bytes.
 const SEPARATE_MAX: u64 = 1 << 28;
-/// Bytes of a file that is copied for blazesym.
+/// Maximum size of a file that is copied for blazesym, in bytes.
 const COPY_MAX: u64 = 1 << 28;
-/// The bits of a file's mode by which others than its owner may write to it.
+/// The mode bits that allow users other than the owner to write to a file.
 const WRITABLE: u32 = 0o022;
-/// Bytes of the longest build-id that is one.
+/// Maximum length of a valid build ID, in bytes.
 const BUILD_ID_MAX: usize = 64;
 
-/// A file in memory, which nobody else has.
+/// Copies a file into memory that only this process can access.
 fn copy(file: &File) -> io::Result<File> {
     outside::in_memory(c"image", &outside::read(file, COPY_MAX)?)
 }
 
-/// A symbol's name as it is kept.
+/// Returns a symbol's name as it is kept: printable and of limited length.
 fn said(name: &str) -> String {
     printable(shortened(name, NAME_MAX)).into_owned()
 }
 
-/// A file that is open.
+/// An open file.
 #[derive(Debug)]
 pub struct Image {
     file: File,
-    /// Where the first process that had mapped it saw it.
+    /// Where the first process that mapped the file saw it.
     path: String,
-    /// What the symbol tables do not tell, by their addresses; each has one name.
+    /// Functions that blazesym does not name, sorted by address, one name each.
     others: OnceCell<Vec<Function>>,
     texts: OnceCell<Vec<elf::Text>>,
     inlines: Inlines,
@@ -61,7 +64,7 @@ pub struct Image {
 }
 
 impl Image {
-    /// A file that is mapped from `path`.
+    /// Creates an image of a file that was mapped from `path`.
     pub fn new(file: File, path: &str) -> Self {
         Self {
             file,
@@ -74,12 +77,12 @@ impl Image {
         }
     }
 
-    /// The file.
+    /// Returns the file.
     pub fn file(&self) -> &File {
         &self.file
     }
 
-    /// What tells this build of the program from all others, in hexadecimal digits.
+    /// Returns the build ID in hexadecimal digits.
     pub fn build_id(&self) -> Option<Rc<str>> {
         let read = || {
             self.is_small().then_some(())?;
@@ -92,23 +95,26 @@ impl Image {
         self.build_id.get_or_init(read).clone()
     }
 
-    /// The function or the variable at a place of the file, and the distance from where that begins.
+    /// Returns the function or the variable at a place of the file, and the distance from its
+    /// start.
     pub fn name(&self, symbolizer: &Symbolizer, place: Input<u64>) -> Option<(String, u64)> {
         let other = || self.other_name(self.address(place)?);
         let Some(steady) = self.steady() else {
             return other();
         };
         let mut elf = Elf::new(path_of(steady));
-        // The ELF symbol tables name functions; reading DWARF for the same names would cost seconds.
+        // The ELF symbol tables name functions; reading DWARF for the same names would cost
+        // seconds.
         elf.debug_syms = false;
         let found = symbolizer.symbolize_single(&Source::Elf(elf), place);
         let Ok(found) = found else {
             return other();
         };
         match found {
-            // The names of a library's versions are symbols too, at 0, and would be those of all that no function has.
+            // The names of a library's symbol versions are symbols at address 0. They would match
+            // every address that no function contains.
             Symbolized::Sym(symbol) if symbol.addr == 0 => other(),
-            // A symbol without a size may be of a function that ended long ago.
+            // The function of a symbol without a size may have ended long before.
             Symbolized::Sym(symbol) if symbol.size.is_none() && symbol.offset > 0 => {
                 let offset = symbol.offset as u64;
                 let nearer = other().filter(|(_, other)| *other < offset);
@@ -119,7 +125,8 @@ impl Image {
         }
     }
 
-    /// The functions that are inlined at `offset` in the file, the innermost first; none that is not known yet, unless there is room for more.
+    /// Returns the functions inlined at `offset` of the file, innermost first. Results that are not
+    /// cached are looked up only if `has_room` returns true.
     pub fn inlined(&self, offset: u64, has_room: impl FnOnce() -> bool) -> Rc<[Inlined]> {
         let Some(address) = self.address(Input::FileOffset(offset)) else {
             return Rc::default();
@@ -127,12 +134,13 @@ impl Image {
         (self.inlines).at(&self.file, &self.path, address, has_room)
     }
 
-    /// Bytes of memory that what is known of these takes, about.
+    /// Returns the approximate memory that the debugging information takes, in bytes.
     pub fn inlines_kept(&self) -> u64 {
         self.inlines.kept()
     }
 
-    /// The file, or a copy of it, if nobody but root can change it.
+    /// Returns the file if only root can change it, else a copy of it. `None` if it cannot be
+    /// copied.
     fn steady(&self) -> Option<&File> {
         let about = self.file.metadata().ok()?;
         let is_roots = about.uid() == 0 && about.mode() & WRITABLE == 0 && is_stored(&self.file);
@@ -147,7 +155,7 @@ impl Image {
         outside::check(&self.file, FILE_MAX).is_ok()
     }
 
-    /// Where in the file's memory a place is, of code if it is one of the file.
+    /// Returns the file's address for a place. File offsets outside of its code have none.
     fn address(&self, place: Input<u64>) -> Option<u64> {
         match place {
             Input::VirtOffset(address) => Some(address),
@@ -189,7 +197,7 @@ impl Image {
         if self.steady().is_none() {
             functions.extend(elf::functions(file.symbols(), NAME_MAX));
         }
-        // blazesym names nothing at all in a file that has packed names.
+        // blazesym names nothing at all in a file that has packed names (`.gnu_debugdata`).
         functions.extend(elf::functions(file.dynamic_symbols(), NAME_MAX));
         functions.extend(elf::packed::functions(&file, NAME_MAX));
         functions.retain(|function| function.size > 0);
@@ -199,7 +207,7 @@ impl Image {
         functions
     }
 
-    /// The functions that a separate file names.
+    /// Returns the functions that a separate debug file names.
     fn separate<'a>(&self, program: &object::File<'a, &'a ReadCache<&'a File>>) -> Vec<Function> {
         let has_symbols = |file: &object::File<'_>| file.symbols().next().is_some();
         let folder = Path::new(separate::FOLDER);
@@ -227,8 +235,8 @@ mod tests {
     use std::fs;
     use std::process::Command;
 
-    /// Builds a library with a function that it does not export, runs `commands` on it, and gives the names of both functions in the
-    /// file `bare`, and where `hidden` is.
+    /// Builds a library with a function that it does not export and runs `commands` on it. Returns
+    /// the names of both functions in the file `bare`, and the address of `hidden`.
     fn names(name: &str, commands: &str) -> ([Option<(String, u64)>; 2], u64) {
         let folder =
             std::env::temp_dir().join(format!("dtrace-image-{name}-{}", std::process::id()));
@@ -273,7 +281,8 @@ mod tests {
         assert_eq!(named, [name("shown"), name("hidden")]);
     }
 
-    /// The file of another build is not this one's, nor is what only `.eh_frame` knows of a file without it.
+    /// A debug file of another build is not used, and a file without `.eh_frame` has no bounds of
+    /// functions either.
     #[test]
     fn another_files_names_are_not_this_ones() {
         let other = "objcopy --add-gnu-debuglink=names bare && echo >>names";
@@ -283,7 +292,7 @@ mod tests {
         assert_eq!(named, [Some(("shown".to_owned(), 1)), None]);
     }
 
-    /// A function that assembler made has no size, and is no name for all that follows.
+    /// A function written in assembler has no size, and does not name everything that follows it.
     #[test]
     fn a_symbol_without_a_size_ends_where_another_function_begins() {
         let source = "echo '.text; .globl bare_start; .type bare_start,@function; bare_start: nop' >start.s && \
@@ -293,7 +302,7 @@ mod tests {
         assert_eq!(named[1], Some((format!("{hidden:#x}"), 1)));
     }
 
-    /// Whoever can write to a file may shorten it when it is mapped.
+    /// Anyone who can write to a file may truncate it while it is mapped.
     #[test]
     fn a_file_that_is_shortened_has_the_names_that_it_had() {
         let folder = std::env::temp_dir().join(format!("symbols-short-{}", std::process::id()));

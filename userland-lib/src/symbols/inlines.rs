@@ -1,10 +1,11 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The functions that are inlined in a file, as long as they are asked for.
+//! Inlined functions of a file, looked up on demand.
 //!
-//! What the file's compiler has told is looked for once, when the first address is asked for: in the file itself or the one that was made of
-//! it (see `dwarf`). A file without it, or one that costs too much to read, is remembered as having none; an address is looked up once.
+//! The debugging information is searched for once, at the first look-up: in the file itself or in
+//! its separate debug file (see `dwarf`). A file without it, or one that is too expensive to read,
+//! is remembered as having none. The result for each address is cached.
 
 #[cfg(test)]
 mod tests;
@@ -16,13 +17,13 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::rc::Rc;
 
-/// Addresses that are remembered for one file.
+/// Maximum number of addresses cached for one file.
 const ADDRESSES_MAX: usize = 65_536;
 
-/// What is known of a file's inlined functions.
+/// The known inlined functions of a file.
 #[derive(Default)]
 pub struct Inlines {
-    /// Whether somebody has looked for what the compiler has told.
+    /// Whether the debugging information has been searched for.
     is_sought: Cell<bool>,
     debug: RefCell<Option<DebugInfo>>,
     known: RefCell<HashMap<u64, Rc<[Inlined]>>>,
@@ -35,7 +36,9 @@ impl std::fmt::Debug for Inlines {
 }
 
 impl Inlines {
-    /// Those at `address` of `file`, which its process sees at `path`: the innermost first. None is looked for unless there is room for more.
+    /// Returns the functions inlined at `address` of `file`, innermost first. `path` is where its
+    /// process sees the file. Addresses that are not cached are looked up only if `has_room`
+    /// returns true.
     pub fn at(
         &self,
         file: &File,
@@ -69,7 +72,7 @@ impl Inlines {
         found
     }
 
-    /// Bytes of memory that it takes, about.
+    /// Returns the approximate memory that the debugging information takes, in bytes.
     pub fn kept(&self) -> u64 {
         self.debug.borrow().as_ref().map_or(0, DebugInfo::kept)
     }

@@ -3,14 +3,16 @@
 
 //! The kernel's symbols, from `/proc/kallsyms`.
 //!
-//! The kernel writes some 200,000 lines there, so nothing is read before the first look-up, and again only when modules have come
-//! or gone: an address outside of the kernel proper has the list of modules looked at, unless that was done a moment ago. The
-//! table is an arena of names and an array sorted by address; ties keep the file's order, whose first name is the
-//! one that the kernel itself uses for an address. Symbols have no sizes there: one reaches to its neighbour, but
-//! never further than its [module](Modules) does, so that a stray address is not given the name of something else. A module that
-//! has gone is still called by its name in what was recorded before.
+//! That file has some 200,000 lines. It is therefore read at the first look-up, and again only when
+//! modules have been loaded or unloaded: a look-up of an address outside of the kernel proper
+//! checks the list of modules, at most once every [`PAUSE`]. The table is an arena of names and an
+//! array sorted by address. Symbols with the same address keep the file's order, whose first name
+//! is the one that the kernel itself uses. The file states no sizes: a symbol reaches to its
+//! neighbour, but never further than its [module](Modules), so that a stray address is not given an
+//! unrelated name. A module that has been unloaded keeps its names in records from before.
 //!
-//! Invariant: `table` is sorted by address, and every `name`/`module` range lies within `names`.
+//! Invariant: `entries` is sorted by address, and each entry's name lies within `names` and its
+//! module within `modules`.
 
 use super::modules::{Modules, REACH};
 use std::cell::RefCell;
@@ -19,16 +21,16 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// The module that the kernel proper is.
+/// Module name of the kernel proper.
 pub const VMLINUX: &str = "vmlinux";
 
-/// How often the list of modules is looked at, at most.
+/// Minimum time between two checks of the list of modules.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// A symbol that was looked up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Symbol {
-    /// The module it belongs to.
+    /// The module that contains it.
     pub module: String,
     /// Its name.
     pub name: String,
@@ -40,20 +42,20 @@ pub struct Symbol {
 #[derive(Debug)]
 pub struct KernelSymbols {
     path: PathBuf,
-    /// The list of modules, where there is one.
+    /// Path of the list of modules, if there is one.
     modules: Option<PathBuf>,
     pause: Duration,
     known: RefCell<Option<Known>>,
-    /// What was read before that: what a module that has gone was called.
+    /// The previous contents, which name modules that have been unloaded.
     before: RefCell<Option<Known>>,
 }
 
-/// What was read.
+/// The symbols and modules as read at one time.
 #[derive(Debug)]
 struct Known {
     table: Table,
     modules: Modules,
-    /// When the list of modules was looked at last.
+    /// When the list of modules was last checked.
     looked: Instant,
 }
 
@@ -67,7 +69,8 @@ impl Default for KernelSymbols {
 }
 
 impl KernelSymbols {
-    /// The symbols listed in the file `path`, of a kernel whose modules are not known and do not change.
+    /// Returns the symbols listed in the file `path`, for a kernel whose modules are unknown and do
+    /// not change.
     pub fn at(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
@@ -78,12 +81,12 @@ impl KernelSymbols {
         }
     }
 
-    /// The symbol that `address` lies in.
+    /// Returns the symbol that contains `address`.
     pub fn by_address(&self, address: u64) -> Option<Symbol> {
         let mut known = self.known.borrow_mut();
         let known = known.get_or_insert_with(|| self.read());
         let found = known.by_address(address);
-        // The kernel proper stays what it is.
+        // The symbols of the kernel proper never change.
         let stays = found
             .as_ref()
             .is_some_and(|symbol| symbol.module == VMLINUX);
@@ -98,16 +101,18 @@ impl KernelSymbols {
         known.by_address(address).or_else(gone)
     }
 
-    /// The symbol `name`, of `module` or of any; the kernel proper goes first.
+    /// Returns the symbol `name` of `module`, or of any module, with the kernel proper first.
     pub fn by_name(&self, module: Option<&str>, name: &str) -> Option<Symbol> {
         let mut known = self.known.borrow_mut();
         let known = known.get_or_insert_with(|| self.read());
         known.table.by_name(module, name)
     }
 
-    /// A file that cannot be read is one without symbols: addresses are shown as numbers then.
+    /// Reads the symbols. A file that cannot be read counts as empty; addresses are then shown as
+    /// numbers.
     fn read(&self) -> Known {
-        // In this order: a module that comes meanwhile is one that the list lacks, and so is found to be new.
+        // The modules are read first. A module that is loaded in between is then missing in the
+        // list, so that the next check finds the list changed.
         let modules = self.listed();
         let table = std::fs::File::open(&self.path)
             .and_then(|file| Table::read(io::BufReader::with_capacity(1 << 16, file)))
@@ -124,7 +129,7 @@ impl KernelSymbols {
         path.map(Modules::read).unwrap_or_default()
     }
 
-    /// Whether modules have come or gone, as far as it is time to ask.
+    /// Whether modules have been loaded or unloaded. Checks at most once every `pause`.
     fn is_stale(&self, known: &mut Known) -> bool {
         if known.looked.elapsed() < self.pause {
             return false;
@@ -168,7 +173,7 @@ impl Entry {
     }
 }
 
-/// A line of kallsyms: address, type, name, and the module in brackets.
+/// Parses a line of kallsyms: address, type, name, and the module in brackets.
 fn parse(line: &str) -> Option<(u64, char, &str, Option<&str>)> {
     let mut words = line.split_ascii_whitespace();
     let address = u64::from_str_radix(words.next()?, 16).ok()?;
@@ -199,8 +204,9 @@ impl Table {
     }
 
     fn add(&mut self, address: u64, kind: char, name: &str, module: Option<&str>) {
-        // Absolute symbols are numbers, not places; zero is an address that was hidden from this user; a table
-        // that outgrows its indices is no kernel's.
+        // Skip absolute symbols, which are numbers rather than addresses, and address zero, which
+        // the kernel shows to users who may not see addresses. A table that outgrows its indices
+        // cannot come from a kernel.
         let Ok(start) = u32::try_from(self.names.len()) else {
             return;
         };
@@ -222,7 +228,8 @@ impl Table {
         });
     }
 
-    /// The index of a module's name. A module's lines stand together, so the last one is tried first.
+    /// Returns the index of a module's name. The lines of a module are adjacent, so the last one is
+    /// tried first.
     fn module(&mut self, name: &str) -> Option<u16> {
         let index = match self.modules.iter().rposition(|known| known == name) {
             Some(index) => index,
@@ -242,7 +249,7 @@ impl Table {
         }
     }
 
-    /// The symbol at or below `address`, however far.
+    /// Returns the symbol at or below `address`, however far below.
     fn by_address(&self, address: u64) -> Option<Symbol> {
         let end = self
             .entries
@@ -250,12 +257,12 @@ impl Table {
         let last = self.entries[..end].last()?.address;
         let first = self.entries[..end].partition_point(|entry| entry.address < last);
         let symbol = self.symbol(&self.entries[first]);
-        // `_end` closes the kernel's image; what follows it is somebody else's.
+        // `_end` ends the kernel's image; what follows does not belong to it.
         (symbol.name != "_end" || symbol.address == address).then_some(symbol)
     }
 
     fn by_name(&self, module: Option<&str>, name: &str) -> Option<Symbol> {
-        // "kernel" and "vmlinux" both name the kernel proper in D.
+        // In D both "kernel" and "vmlinux" name the kernel proper.
         let module = module.map(|module| if module == "kernel" { VMLINUX } else { module });
         self.entries
             .iter()
@@ -374,11 +381,11 @@ ffffffffc0200000 T dtrace_probe\t[dtrace]
             &format!("{old}{new}"),
         );
         assert_eq!(at(0xffffffffc0002010), Some(("second`two".into(), 0x10)));
-        // Another one takes the place of the first.
+        // Another module is loaded at the address of the first.
         let other = old.replace("first", "third");
         write("ffffffffc0000000 t three\t[third]\n", &other);
         assert_eq!(at(0xffffffffc0000010), Some(("third`three".into(), 0x10)));
-        // What has gone, and nothing has come in its place, keeps its name.
+        // A module that was unloaded and not replaced keeps its names.
         assert_eq!(at(0xffffffffc0002010), Some(("second`two".into(), 0x10)));
         std::fs::remove_dir_all(&dir).unwrap();
     }

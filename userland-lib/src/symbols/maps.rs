@@ -1,61 +1,61 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What a process has mapped, from `/proc/PID/maps`.
+//! The mappings of a process, from `/proc/PID/maps`.
 
 use crate::source::decoded;
 use std::io;
 
-/// What the kernel appends to the path of a file that is no longer there.
+/// The suffix that the kernel appends to the path of a file that has been deleted.
 const DELETED: &str = " (deleted)";
-/// The code that the kernel itself gives every process.
+/// The path of the vDSO, the code that the kernel maps into every process.
 pub(super) const VDSO: &str = "[vdso]";
-/// What files that lie nowhere but in memory are called, before their own name.
+/// Prefix of the paths of files that exist only in memory (`memfd_create`).
 const MEMORY: &str = "/memfd:";
-/// Where a process executes the instructions that probes are at: `kmod/bindings/areas.c`.
+/// Path of the area from which a process executes the slots of its probes: `kmod/bindings/areas.c`.
 const AREA: &str = "/dtrace-slots";
 
-/// What a range of addresses shows.
+/// What a mapping is backed by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Backing {
-    /// A file: the numbers of its device and of itself, as the kernel lists them.
+    /// A file: its device and inode numbers, as the kernel lists them.
     File { device: (u32, u32), inode: u64 },
-    /// The kernel's own code for processes.
+    /// The vDSO.
     Vdso,
-    /// Memory.
+    /// Anonymous or special memory.
     Memory,
 }
 
-/// A range of addresses that a process has mapped.
+/// A mapping of a process.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Mapping {
     pub start: u64,
     pub end: u64,
-    /// Where the range begins in the object's file.
+    /// Offset of the mapping's start in the object's file, in bytes.
     pub offset: u64,
-    /// Where the process saw the file when it mapped it.
+    /// The file's path as the process saw it when it mapped the file.
     pub path: String,
-    /// The path leads to it no more.
+    /// Whether the path no longer leads to the file.
     pub is_deleted: bool,
-    /// It may be executed.
+    /// Whether the mapping is executable.
     pub is_code: bool,
     pub backing: Backing,
 }
 
 impl Mapping {
-    /// The object's file name.
+    /// Returns the object's file name.
     pub fn object(&self) -> &str {
         self.path.rsplit('/').next().unwrap_or(&self.path)
     }
 
-    /// Whether `other` is of the same file.
+    /// Whether `other` is a mapping of the same file.
     pub fn is_of_file(&self, other: &Self) -> bool {
         matches!(self.backing, Backing::File { .. })
             && (self.backing, &self.path, self.is_deleted)
                 == (other.backing, &other.path, other.is_deleted)
     }
 
-    /// Whether `other` is the same range of the same file, whatever that is called, or of something that is not known.
+    /// Whether `other` is the same range of the same file, under any name, or of an unknown object.
     pub fn shows_what(&self, other: &Self) -> bool {
         let inode = |mapping: &Self| match mapping.backing {
             Backing::File { inode, .. } => Some(inode),
@@ -65,12 +65,12 @@ impl Mapping {
             && (other.backing == Backing::Memory || inode(self) == inode(other))
     }
 
-    /// Whether it is code that the program has made.
+    /// Whether this is code that the program generated at run time.
     pub fn is_made(&self) -> bool {
         self.is_code && (self.backing == Backing::Memory || self.path.starts_with(MEMORY))
     }
 
-    /// Where in the file what is at `address` is, which is one of the range's.
+    /// Returns the file offset of `address`, which must lie in the mapping.
     pub fn offset_of(&self, address: u64) -> Option<u64> {
         self.offset.checked_add(address.checked_sub(self.start)?)
     }
@@ -80,7 +80,7 @@ impl Mapping {
     }
 }
 
-/// The mappings of files in a process, but for those that the module makes.
+/// Returns a process's mappings of files, except for the module's slot areas.
 pub fn mappings_of(pid: u32) -> io::Result<Vec<Mapping>> {
     let mut mappings = all_mappings_of(pid)?;
     let is_file = |mapping: &Mapping| matches!(mapping.backing, Backing::File { .. });
@@ -89,19 +89,19 @@ pub fn mappings_of(pid: u32) -> io::Result<Vec<Mapping>> {
     Ok(mappings)
 }
 
-/// All mappings of a process.
+/// Returns all mappings of a process.
 pub fn all_mappings_of(pid: u32) -> io::Result<Vec<Mapping>> {
     let text = std::fs::read(format!("/proc/{pid}/maps"))?;
     Ok(mappings(&decoded(text)))
 }
 
-/// The mappings in the text of `/proc/PID/maps`.
+/// Parses the text of `/proc/PID/maps`.
 fn mappings(text: &str) -> Vec<Mapping> {
     text.lines().filter_map(mapping).collect()
 }
 
 fn mapping(line: &str) -> Option<Mapping> {
-    // Range, permissions, offset, device and inode stand before the path, which may hold blanks.
+    // The range, permissions, offset, device and inode precede the path, which may contain blanks.
     let mut fields = line.splitn(6, ' ');
     let number = |text| u64::from_str_radix(text, 16).ok();
     let (start, end) = fields.next()?.split_once('-')?;
@@ -128,7 +128,8 @@ fn mapping(line: &str) -> Option<Mapping> {
     })
 }
 
-/// A path as the kernel writes it, without what it says of a file that is no longer there, and whether it says so.
+/// Splits a path as the kernel lists it into the path proper and whether the kernel marks it as
+/// deleted.
 pub(super) fn listed_path(whole: &str) -> (String, bool) {
     let path = whole.strip_suffix(DELETED).unwrap_or(whole);
     (path.to_owned(), path.len() < whole.len())
@@ -185,7 +186,7 @@ mod tests {
             let mut objects = found.iter().map(Mapping::object);
             objects.any(|object| object.ends_with(end))
         };
-        // It takes a moment until all is mapped.
+        // It takes a moment until the loader has mapped everything.
         let found = loop {
             let found = mappings_of(child.id()).expect("mappings");
             if has(&found, "libc.so.6") || child.try_wait().expect("a state").is_some() {

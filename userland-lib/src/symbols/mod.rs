@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Names for addresses, of the kernel and of processes.
+//! Symbolization: names for addresses of the kernel and of processes.
 
 mod compiled;
 mod demangle;
@@ -22,10 +22,11 @@ pub(crate) use maps::{all_mappings_of, mappings_of, Backing, Mapping};
 pub use remains::{Relic, Remains, Remnant};
 pub use user::{UserSymbol, UserSymbols};
 
-/// The names of D's and C's own scopes before a backquote.
+/// The names of D's own scope and of the C declarations of D programs, before a backquote.
 pub const OWN_SCOPES: [&str; 2] = ["D", "C"];
 
-/// Whether a name before a backquote, or none, stands for what D and its programs declare.
+/// Whether the name before a backquote, or its absence, refers to the declarations of D and its
+/// programs.
 pub fn is_own_scope(module: Option<&str>) -> bool {
     module.is_none_or(|module| OWN_SCOPES.contains(&module))
 }

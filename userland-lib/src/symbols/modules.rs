@@ -1,17 +1,18 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Where the kernel's modules lie, from `/proc/modules`.
+//! The address ranges of the kernel's modules, from `/proc/modules`.
 //!
-//! A line there tells where a module's text begins and how large all of the module is; its data lie elsewhere. So what is told is a
-//! bound: no symbol of the module reaches further, and none reaches into the text of another.
+//! A line there states where a module's text begins and the size of the whole module; its data are
+//! elsewhere. This gives an upper bound: no symbol of the module reaches further, and none reaches
+//! into the text of another module.
 
 use std::path::Path;
 
-/// How far behind its own address a symbol may be the name of another where nothing better is known.
+/// The bound of a symbol's size, in bytes, if nothing better is known.
 pub(super) const REACH: u64 = 1 << 20;
 
-/// The modules that are loaded.
+/// The loaded modules.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Modules(Vec<Module>);
 
@@ -23,7 +24,7 @@ struct Module {
 }
 
 impl Modules {
-    /// The modules listed in the file `path`; a file that cannot be read lists none.
+    /// Reads the modules listed in the file `path`. A file that cannot be read counts as empty.
     pub fn read(path: &Path) -> Self {
         let bytes = std::fs::read(path).unwrap_or_default();
         Self::parse(&String::from_utf8_lossy(&bytes))
@@ -33,7 +34,7 @@ impl Modules {
         Self(text.lines().filter_map(module).collect())
     }
 
-    /// Where what a symbol at `address` of `module` may be the name of ends.
+    /// Returns the end of the addresses that a symbol at `address` of `module` may name.
     pub fn end(&self, module: &str, address: u64) -> u64 {
         let own = match self.0.iter().find(|known| known.name == module) {
             Some(module) => {
@@ -51,7 +52,8 @@ impl Modules {
     }
 }
 
-/// A line: name, size, users, their names, state, and where the text begins, which is zero for whom it is hidden from.
+/// Parses a line: name, size, number of users, their names, state, and the start of the text, which
+/// is zero if the reader may not see addresses.
 fn module(line: &str) -> Option<Module> {
     let mut words = line.split_ascii_whitespace();
     let (name, size) = (words.next()?, words.next()?.parse().ok()?);
@@ -81,7 +83,7 @@ not a line
         let end = |module, address| modules.end(module, address);
         assert_eq!(end("jbd2", 0xffffffffc0001800), 0xffffffffc0002000);
         assert_eq!(end("ext4", 0xffffffffc0000010), 0xffffffffc0001000);
-        // Data, which lie apart.
+        // Data, which are apart from the text.
         assert_eq!(end("ext4", 0xffffffffd0000000), 0xffffffffd0002000);
         for unknown in ["hidden", "bpf"] {
             assert_eq!(end(unknown, 0xffffffffd0000000), 0xffffffffd0100000);

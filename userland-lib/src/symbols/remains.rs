@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What processes that have ended had mapped, from who notes that.
+//! Mappings of processes that have ended, from a source that records them.
 
 use super::files::path_of;
 use super::maps::{listed_path, Backing, Mapping, VDSO};
@@ -11,42 +11,44 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 
-/// Who notes what processes have mapped when they end or execute another program.
+/// A source that records the mappings of processes when they end or execute another program.
 pub trait Remains: Debug {
-    /// The next mapping of the process that has this number in records, after the one numbered `after`, which is 0 at first.
+    /// Returns the next mapping after number `after`, 0 at first, of the process that has number
+    /// `pid` in records.
     fn next(&self, pid: u32, after: u64) -> io::Result<Option<Remnant>>;
 }
 
 /// A mapping of a process that has ended.
 #[derive(Debug)]
 pub struct Remnant {
-    /// Its number.
+    /// The mapping's number.
     pub number: u64,
-    /// Where it begins.
+    /// Start address.
     pub start: u64,
-    /// Where it ends.
+    /// End address, exclusive.
     pub end: u64,
-    /// Where in the file it begins, in bytes.
+    /// Offset of the mapping's start in the file, in bytes.
     pub offset: u64,
-    /// It could be executed.
+    /// Whether the mapping was executable.
     pub is_code: bool,
-    /// Of what it is.
+    /// What the mapping was backed by.
     pub of: Relic,
 }
 
-/// What a process that has ended had mapped.
+/// What a mapping of a process that has ended was backed by.
 #[derive(Debug)]
 pub enum Relic {
-    /// Something that we may not have.
+    /// An object that we may not access.
     Nothing,
     /// A file.
     File(File),
-    /// The kernel's own code for processes.
+    /// The vDSO.
     Vdso,
 }
 
 impl Remnant {
-    /// The mapping as `/proc/PID/maps` would have listed it, but for the device's number in some file systems.
+    /// Returns the mapping as `/proc/PID/maps` would have listed it, except that some file systems
+    /// list another device number.
     pub(super) fn mapping(&self) -> io::Result<Mapping> {
         let mut mapping = Mapping {
             start: self.start,
@@ -67,7 +69,8 @@ impl Remnant {
                 let data = file.metadata()?;
                 let path = fs::read_link(path_of(file))?;
                 (mapping.path, mapping.is_deleted) = listed_path(&path.to_string_lossy());
-                // A file that was mounted by itself, where we do not see that.
+                // The path is empty if the file itself was a mount point that our namespace does
+                // not have.
                 if mapping.object().is_empty() {
                     mapping.path = format!("/[{}]", data.ino());
                 }

@@ -1,12 +1,14 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Where a process has the memory that a file asks for.
+//! The addresses at which a process has the segments of a file.
 //!
-//! A file names the addresses of its segments. A segment may have more memory than bytes in the file; the rest is zero (`.bss`). The
-//! loader moves all segments by one distance, which the mapping of the code tells. Each code segment is one mapping. Data is not:
-//! the part that becomes read-only after relocation is a mapping of its own, and two segments may share a page of the file. So an
-//! address of data is looked up as an address of the file, not as an offset in it.
+//! A file assigns addresses to its segments. A segment may have more memory than bytes in the file;
+//! the rest is zero (`.bss`). The loader moves all segments by the same distance, which follows
+//! from the mapping of the code. Each code segment is one mapping. Data segments are not: the part
+//! that becomes read-only after relocation is a separate mapping, and two segments may share a page
+//! of the file. Therefore an address of data is looked up as an address of the file rather than as
+//! a file offset.
 
 use super::image::FILE_MAX;
 use super::maps::Mapping;
@@ -16,22 +18,22 @@ use object::{Object as _, ObjectSegment as _, ReadCache};
 use std::fs::File;
 use std::ops::Range;
 
-/// Bytes of a page; no machine has smaller ones.
+/// Bytes of a page; no supported machine has smaller ones.
 const PAGE: u64 = 4096;
-/// Segments of a file that are looked at.
+/// Maximum number of segments of a file.
 const SEGMENTS_MAX: usize = 64;
 
-/// The memory of a file in one process.
+/// The segments of a file in one process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segments {
-    /// What is added to an address of the file's.
+    /// The distance from an address of the file to the address in the process.
     moved: u64,
-    /// Addresses of the file's.
+    /// The address ranges of the segments, as the file assigns them.
     wanted: Vec<Range<u64>>,
 }
 
 impl Segments {
-    /// The memory of `file`, of which `code` is mapped.
+    /// Returns the segments of `file`, of which `code` is mapped.
     pub fn of(file: &File, code: &Mapping) -> Option<Self> {
         outside::check(file, FILE_MAX).ok()?;
         let cache = ReadCache::new(file);
@@ -45,7 +47,7 @@ impl Segments {
                 segment.address().checked_add(segment.size())?,
             );
             wanted.push(start..end);
-            // Pages are mapped whole: the mapping may begin before the segment.
+            // Whole pages are mapped: the mapping may begin before the segment.
             let is_mapped =
                 code.offset <= offset.checked_add(size)? && offset - offset % PAGE <= code.offset;
             if is_code(segment.flags()) && is_mapped {
@@ -59,7 +61,7 @@ impl Segments {
         })
     }
 
-    /// The address that the file wanted for what is at `address` in the process.
+    /// Returns the file's address for `address` of the process, if a segment contains it.
     pub fn of_address(&self, address: u64) -> Option<u64> {
         let there = address.wrapping_sub(self.moved);
         let mut wanted = self.wanted.iter();

@@ -3,18 +3,23 @@
 
 //! Symbols of user processes.
 //!
-//! When a process is first seen its list of mappings is read and each file that it runs code of is opened, as the process has it
-//! (see `files`). Names come from what was opened, so they are right in whatever mount namespace the process is, when the
-//! file has been replaced or deleted, and when the process has ended. Watched processes are read before they run and again as
-//! long as they live; any other when the first address of it is consumed. Of one that has ended by then the kernel may know what it had
-//! mapped (see `remains`). A consumer may watch any number of processes that come by and end, and has room for the last of them that have ended.
+//! When a process is first seen, its list of mappings is read and each file that it executes code
+//! from is opened as the process has it (see `files`). Names come from these open files, so they
+//! are right in any mount namespace, after the file has been replaced or deleted, and after the
+//! process has ended. Watched processes are read before they run and repeatedly as long as they
+//! live; any other process is read when its first address is consumed. If it has ended by then, the
+//! kernel may have recorded its mappings (see `remains`). A consumer may watch any number of
+//! transient processes; room is kept for the most recent ones that have ended.
 //!
-//! A process maps other objects while it runs, executes another program, or ends and leaves its number to another one. When an address
-//! was recorded nobody knows by then. So all that was ever seen under a number is kept, and an address that was two things is given no
-//! name.
+//! A process may map other objects while it runs, execute another program, or end and leave its
+//! process ID to another process. The time at which an address was recorded is not known when it is
+//! looked up. Therefore all mappings ever seen under a process ID are kept, and an address that
+//! belonged to two different objects gets no name.
 //!
-//! Names come from the files (see `image`), and of code that has none from what the program writes down (see `compiled`). Variables that are zero at first lie in no file, but in memory that the
-//! kernel maps behind what the file has: these are found by where the file wants its memory (see `segments`).
+//! Names come from the files (see `image`), and for code without a file from what the program
+//! writes down (see `compiled`). Zero-initialized variables are in no file, but in memory that the
+//! kernel maps behind the file's data; these are found by the addresses that the file assigns to
+//! its segments (see `segments`).
 
 #[cfg(test)]
 mod tests;
@@ -36,34 +41,37 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// When so many processes more are known than after it was last made room, all but the watched ones are forgotten, to be read again.
+/// Room is made when this many more processes are known than after the last time: all but the
+/// watched ones are forgotten and are read again if needed.
 const PROCESSES_MAX: usize = 256;
-/// The same of open files.
+/// The same limit for open files.
 const FILES_MAX: usize = 256;
-/// Of processes that have come by and ended so many are remembered when room is made, those that were read last; fewer, where the files of
-/// the others take more than [`FILES_MAX`].
+/// Number of transient processes that have ended and are kept when room is made, the most recently
+/// read ones. Fewer are kept while [`FILES_MAX`] or more files are open.
 const ENDED_MAX: usize = 4_096;
-/// Addresses that are remembered for one process.
+/// Maximum number of addresses cached for one process.
 const ADDRESSES_MAX: usize = 65_536;
-/// Mappings that are remembered for one process.
+/// Maximum number of mappings kept for one process.
 const RANGES_MAX: usize = 65_536;
-/// Bytes of memory that all files' inlined functions may take before no more are looked up, about.
+/// Approximate memory that the inlined functions of all files may take before no more are looked
+/// up, in bytes.
 const INLINES_MAX: u64 = 1 << 30;
-/// The offset that memory behind a file's data is given.
+/// The file offset that is given to memory behind a file's data.
 const BEHIND: u64 = u64::MAX;
-/// For so long a list of mappings is taken to be as it was.
+/// For this long after it was read a list of mappings counts as current.
 const FRESH: Duration = Duration::from_millis(50);
 
-/// For so long they are read again sooner, and one in so many parts of all time besides.
+/// Time that may be spent on reading a process's mappings again before [`FRESH`] has passed: this
+/// much, plus a fraction of 1 / `AGAIN_PART` of the time since they were first read.
 const AGAIN: Duration = Duration::from_millis(100);
 const AGAIN_PART: u32 = 8;
 
-/// What an address of a process is.
+/// The meaning of an address of a process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UserSymbol {
-    /// The file name of the object that it lies in.
+    /// The file name of the object that contains it.
     pub object: Option<String>,
-    /// The function's name and the distance from its beginning.
+    /// The name of the function, and the distance from its start in bytes.
     pub function: Option<(String, u64)>,
 }
 
@@ -73,9 +81,9 @@ pub struct UserSymbols {
     symbolizer: RefCell<OnceCell<Symbolizer>>,
     files: Files,
     processes: RefCell<HashMap<u32, ProcessSymbols>>,
-    /// How many processes and files were left when room was last made.
+    /// The numbers of processes and files that remained when room was last made.
     left: Cell<(usize, usize)>,
-    /// When a buffer was taken from the kernel.
+    /// When a buffer was last taken from the kernel.
     taken: Cell<Option<Instant>>,
 }
 
@@ -85,20 +93,21 @@ impl std::fmt::Debug for UserSymbols {
     }
 }
 
-/// What is known of the processes of one number.
+/// What is known of the processes that have had one process ID.
 #[derive(Default)]
 struct ProcessSymbols {
     is_watched: bool,
-    /// It is watched as long as it lives, and as long as there is room.
+    /// Whether it is a transient process, which is watched while it lives and kept afterwards while
+    /// there is room.
     comes_by: bool,
-    /// Its number in records, where that is another one.
+    /// Its process ID in records, if that differs.
     in_records: Option<u32>,
-    /// What was read of those that have ended.
+    /// Number of the last recorded mapping of ended processes that was read.
     left: u64,
-    /// When the mappings were read first, and last.
+    /// When the mappings were first and last read.
     first: Option<Instant>,
     read: Option<Instant>,
-    /// What it took to read them when [`FRESH`] had not passed.
+    /// Time spent on reading them again before [`FRESH`] had passed.
     again: Duration,
     ranges: Vec<Range>,
     compiled: Compiled,
@@ -109,17 +118,17 @@ struct ProcessSymbols {
 struct Range {
     mapping: Mapping,
     file: Option<Rc<Image>>,
-    /// Where the process has the memory of the file, for what is not code.
+    /// The file's segments in the process, for mappings other than code.
     segments: Option<Rc<Segments>>,
 }
 
 impl UserSymbols {
-    /// Has who notes what processes have mapped that end from now on.
+    /// Sets the source that records the mappings of processes that end from now on.
     pub fn keep(&self, remains: Option<Box<dyn Remains>>) {
         self.files.keep(remains);
     }
 
-    /// A process that is watched has another number in records.
+    /// Notes that a watched process has another process ID in records.
     pub fn alias(&self, pid: u32, in_records: u32) {
         let mut processes = self.processes.borrow_mut();
         let process = processes.entry(pid).or_default();
@@ -127,7 +136,8 @@ impl UserSymbols {
         process.in_records = Some(in_records);
     }
 
-    /// Reads the mappings of a watched process as they are now: it may end before any address of it is printed.
+    /// Reads the current mappings of a watched process, because it may end before any of its
+    /// addresses is printed.
     pub fn watch(&self, pid: u32) {
         self.with(pid, |process| {
             process.is_watched = true;
@@ -136,7 +146,7 @@ impl UserSymbols {
         });
     }
 
-    /// The same of one of many that come by.
+    /// Like [`Self::watch`], for a transient process.
     pub fn meet(&self, pid: u32) {
         self.with(pid, |process| {
             process.comes_by |= !process.is_watched;
@@ -145,17 +155,18 @@ impl UserSymbols {
         });
     }
 
-    /// Reads the mappings of a process of which a record has come.
+    /// Reads the mappings of a process because a record of it has arrived.
     pub fn note(&self, pid: u32) {
         self.with(pid, |process| process.refresh(pid, &self.files));
     }
 
-    /// A buffer was taken: lists of mappings that were read before may be older than its records.
+    /// Notes that a buffer was taken: mappings that were read earlier may be older than its
+    /// records.
     pub fn taken(&self) {
         self.taken.set(Some(Instant::now()));
     }
 
-    /// What `address` is in the process `pid`.
+    /// Returns the symbol of `address` in the process `pid`.
     pub fn by_address(&self, pid: u32, address: u64) -> UserSymbol {
         self.with(pid, |process| {
             process.refresh(pid, &self.files);
@@ -177,12 +188,14 @@ impl UserSymbols {
         })
     }
 
-    /// Opens the file that a process has under a path, also when it has ended and was seen before.
+    /// Opens the file that a process has under `path`. Works after it has ended if it was seen
+    /// before.
     pub fn open_seen(&self, pid: u32, path: &str) -> io::Result<File> {
         self.with(pid, |process| process.compiled.open_seen(pid, path))
     }
 
-    /// Which build of a program `address` is in, in the process `pid`, and where in its file.
+    /// Returns the build ID of the program that contains `address` in the process `pid`, and the
+    /// file offset of the address. `None` if the process has had different files there.
     pub fn build(&self, pid: u32, address: u64) -> Option<(Rc<str>, u64)> {
         self.with(pid, |process| {
             process.refresh(pid, &self.files);
@@ -196,7 +209,8 @@ impl UserSymbols {
         })
     }
 
-    /// The functions that are inlined at `address` in the process `pid`, the innermost first; none where that was two things.
+    /// Returns the functions inlined at `address` in the process `pid`, innermost first. Empty if
+    /// the process has had different code there.
     pub fn inlined(&self, pid: u32, address: u64) -> Rc<[Inlined]> {
         self.with(pid, |process| {
             process.refresh(pid, &self.files);
@@ -206,7 +220,8 @@ impl UserSymbols {
                 Some(file.inlined(offset, || self.files.inlines_kept() < INLINES_MAX))
             });
             let first = all.next().flatten().unwrap_or_default();
-            // A file that was removed meanwhile is read twice, and says the same.
+            // A file that was removed in the meantime is listed as two mappings, with equal
+            // results.
             match all.all(|other| other.as_ref() == Some(&first)) {
                 true => first,
                 false => Rc::default(),
@@ -240,12 +255,13 @@ impl UserSymbols {
             };
             processes.remove(&pid);
         }
-        // It keeps open what it has read.
+        // The symbolizer keeps open the files that it has read.
         self.symbolizer.take();
         self.left.set((processes.len(), self.files.count()));
     }
 
-    /// What all of the ranges that hold `address` say of it, or the program that made the code there.
+    /// Returns the symbol on which all ranges that contain `address` agree, or else the name that
+    /// the program gave to code it generated there.
     fn symbol(&self, process: &ProcessSymbols, address: u64) -> UserSymbol {
         let mut all = holding(&process.ranges, address);
         let Some(first) = all.next() else {
@@ -280,7 +296,7 @@ impl UserSymbols {
             None if is_behind => None,
             None => mapping.offset_of(address).map(Input::FileOffset),
         };
-        // Memory behind a file's data is the file's only as far as the file wants it.
+        // Memory behind a file's data belongs to the file only as far as the file's segments reach.
         let has_name = mapping.backing != Backing::Memory && (input.is_some() || !is_behind);
         UserSymbol {
             object: has_name.then(|| printable(mapping.object()).into_owned()),
@@ -289,7 +305,7 @@ impl UserSymbols {
         }
     }
 
-    /// The function or the variable at a place of a file.
+    /// Returns the function or the variable at a place of a file, and the distance from its start.
     fn name(&self, image: &Image, place: Input<u64>) -> Option<(String, u64)> {
         let build = || {
             Symbolizer::builder()
@@ -303,19 +319,19 @@ impl UserSymbols {
     }
 }
 
-/// Whether there is no process of that number, not even one that waits for its parent to ask how it has ended.
+/// Whether no process has this process ID, not even a zombie.
 fn has_ended(pid: u32) -> bool {
     !Path::new(&format!("/proc/{pid}")).exists()
 }
 
-/// The ranges that hold `address`.
+/// Returns the ranges that contain `address`.
 fn holding(ranges: &[Range], address: u64) -> impl Iterator<Item = &Range> {
     let ranges = ranges.iter();
     ranges.filter(move |range| range.mapping.contains(address))
 }
 
-/// The mappings of a process; none of one that is gone. Memory behind a file's data is listed as that file's, at [`BEHIND`]: variables that
-/// are zero at first may be there.
+/// Returns the mappings of a process; none if it has ended. Memory behind a file's data is listed
+/// as that file's, at offset [`BEHIND`], because zero-initialized variables may be there.
 fn listed(pid: u32) -> Vec<Mapping> {
     let mut mappings = all_mappings_of(pid).unwrap_or_default();
     for at in 1..mappings.len() {
@@ -335,22 +351,23 @@ fn listed(pid: u32) -> Vec<Mapping> {
 }
 
 impl ProcessSymbols {
-    /// Reads the mappings if none is known that holds `address`.
+    /// Reads the mappings if no known one contains `address`.
     fn look(&mut self, pid: u32, address: u64, files: &Files) {
         if holding(&self.ranges, address).next().is_none() {
             self.read(pid, files);
         }
     }
 
-    /// Reads the mappings unless that was just done.
+    /// Reads the mappings unless they are current.
     fn refresh(&mut self, pid: u32, files: &Files) {
         if self.read.is_none_or(|read| read.elapsed() >= FRESH) {
             self.read(pid, files);
         }
     }
 
-    /// Looks once more for who names `address`; whether there is something new. When the mappings were listed, the process may have made the
-    /// code already, and not yet mapped the file that tells of it: `taken` is when the records were.
+    /// Searches once more for a name of `address`. Returns whether anything new was read. `taken`
+    /// is when the records were taken from the kernel. When the mappings were listed, the process
+    /// may already have generated the code but not yet mapped the file that describes it.
     fn looks_again(
         &mut self,
         pid: u32,
@@ -368,13 +385,15 @@ impl ProcessSymbols {
         self.reads_on(pid) || is_older
     }
 
-    /// Whether to read the mappings once more does not take too much of all time: a program that compiles may have thousands.
+    /// Whether there is time to read the mappings once more. A program with a JIT compiler may have
+    /// thousands of them.
     fn has_time(&self) -> bool {
         let since = self.first.map_or(Duration::ZERO, |first| first.elapsed());
         self.again <= AGAIN + since / AGAIN_PART
     }
 
-    /// Reads what the process writes down of code that it makes; whether there is something new.
+    /// Reads what the process has written down about code that it generates. Returns whether there
+    /// is anything new.
     fn reads_on(&mut self, pid: u32) -> bool {
         self.compiled.look_for_map(pid);
         let is_new = self.compiled.refresh();
@@ -384,8 +403,8 @@ impl ProcessSymbols {
         is_new
     }
 
-    /// Adds what the process has mapped now, and what those had that have ended. Of one that is gone nothing is listed, and what was known
-    /// stays.
+    /// Adds the current mappings of the process, and those of processes with its ID that have
+    /// ended. A process that has ended lists nothing, and what is known of it stays.
     fn read(&mut self, pid: u32, files: &Files) {
         self.read = Some(Instant::now());
         self.first = self.first.or(self.read);
@@ -397,13 +416,14 @@ impl ProcessSymbols {
         (self.compiled).look_for_dump(pid, all.iter(), |mapping| open_mapped(pid, mapping).ok());
         let mut fresh = self.fresh(all, open);
         if !fresh.is_empty() {
-            // What was unmapped meanwhile may have been opened as something else.
+            // A file that was unmapped in the meantime may have been opened as another one.
             let still: HashSet<Mapping> = listed(pid).into_iter().collect();
             fresh.retain(|range| still.contains(&range.mapping));
             self.add(fresh);
         }
         let mut left = files.left(self.in_records.unwrap_or(pid), &mut self.left);
-        // What we have from when it lived has the names that the process had for it, and may be what the kernel does not give.
+        // Mappings that we read while the process lived have the path that the process saw, and may
+        // have a file that the kernel does not give us.
         let is_known = |mapping: &Mapping| {
             let mut known = self.ranges.iter().map(|range| &range.mapping);
             known.any(|known| known.shows_what(mapping))
@@ -430,16 +450,16 @@ impl ProcessSymbols {
         self.ranges.extend(fresh);
     }
 
-    /// Those of the mappings that are not known yet, with their files, which `open` opens.
+    /// Returns those of the mappings that are not known yet, with their files, which `open` opens.
     fn fresh(
         &self,
         mut mappings: Vec<Mapping>,
         open: impl Fn(&Mapping) -> Option<Rc<Image>>,
     ) -> Vec<Range> {
         let code: Vec<Mapping> = mappings.iter().filter(|m| m.is_code).cloned().collect();
-        // Of memory only code can be mistaken for something else.
+        // Plain memory matters only if it is code, which could be mistaken for another object's.
         mappings.retain(|mapping| mapping.is_code || mapping.backing != Backing::Memory);
-        // A program that compiles at run time has thousands of them.
+        // A set, because a program with a JIT compiler has thousands of mappings.
         let seen: HashSet<&Mapping> = self.ranges.iter().map(|range| &range.mapping).collect();
         mappings.retain(|mapping| !seen.contains(mapping));
         let mut fresh: Vec<Range> = Vec::new();
@@ -449,7 +469,7 @@ impl ProcessSymbols {
             let file = match mapping.backing {
                 Backing::Memory => None,
                 _ => known.find_map(|range| range.file.clone()).or_else(|| {
-                    // No other file has symbols.
+                    // Only files from which code is mapped have symbols.
                     let mut code = code.iter();
                     let is_code = code.any(|m| *m == mapping || m.is_of_file(&mapping));
                     is_code.then(|| open(&mapping))?

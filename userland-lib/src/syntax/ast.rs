@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The abstract syntax of D: what was written, and where, before any name is looked up.
+//! The abstract syntax of D: what the program says, and where, before any name is looked up.
 
 use crate::diag::Diagnostic;
 use crate::source::Span;
@@ -9,35 +9,36 @@ use crate::source::Span;
 /// A parsed program.
 #[derive(Clone, Debug, Default)]
 pub struct Ast {
-    /// Declarations and clauses in order.
+    /// Declarations, clauses, translators and providers in order.
     pub items: Vec<Item>,
-    /// Control lines that matter, in order.
+    /// The `#pragma D` lines in order.
     pub pragmas: Vec<Pragma>,
-    /// What ended the reading, if it was not the end of the text: mistakes in what was read come before it.
+    /// The error that ended parsing before the end of the text. Errors in the items that were read
+    /// come before it in the text.
     pub error: Option<Box<Diagnostic>>,
 }
 
 /// A `#pragma D` line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pragma {
-    /// `option`, `attributes`, `binding`, `depends_on`, …
+    /// `option`, `attributes`, `binding` or `depends_on`.
     pub name: String,
     /// The words that follow the name.
     pub words: Vec<String>,
-    /// Where.
+    /// Its source location.
     pub span: Span,
 }
 
-/// Something at the top of a program.
+/// An item at the top level of a program.
 #[derive(Clone, Debug)]
 pub enum Item {
     /// A variable, type or inline.
     Declaration(Declaration),
-    /// Probes and what happens when they fire.
+    /// Probe descriptions with a predicate and statements.
     Clause(Clause),
     /// A translator.
     Translator(Translator),
-    /// A provider that an application has.
+    /// The definition of an application's provider.
     Provider(Provider),
 }
 
@@ -48,7 +49,7 @@ pub struct Provider {
     pub name: String,
     /// Its probes.
     pub probes: Vec<ProbeDefinition>,
-    /// Where.
+    /// Its source location.
     pub span: Span,
 }
 
@@ -57,79 +58,80 @@ pub struct Provider {
 pub struct ProbeDefinition {
     /// Its name; two underscores stand for a hyphen.
     pub name: String,
-    /// What the application passes.
+    /// The types of the arguments that the application passes.
     pub parameters: Vec<TypeName>,
-    /// What programs see, if that is something else.
+    /// The types of the arguments that programs see, if they differ.
     pub arguments: Option<Vec<TypeName>>,
-    /// Where.
+    /// Its source location.
     pub span: Span,
 }
 
 /// `probes /predicate/ { statements }`
 #[derive(Clone, Debug)]
 pub struct Clause {
-    /// The descriptions, macro variables already replaced.
+    /// The probe descriptions with their locations; macro variables are already replaced.
     pub probes: Vec<(String, Span)>,
-    /// The condition.
+    /// The predicate.
     pub predicate: Option<Expr>,
     /// The statements.
     pub body: Vec<Stmt>,
-    /// The byte where the clause ends: its closing brace's, if it has a body.
+    /// Offset in bytes of the end of the clause: of its closing brace if it has a body, else of the
+    /// end of the text.
     pub end: u32,
-    /// The descriptions' place.
+    /// The location of the descriptions.
     pub span: Span,
 }
 
 /// A statement.
 #[derive(Clone, Debug)]
 pub enum Stmt {
-    /// An expression, a call of an action, an aggregation.
+    /// An expression, a call of an action, or an aggregation.
     Expr(Expr),
     /// `if (condition) … else …`
     If {
         /// The condition.
         condition: Expr,
-        /// If it is not zero.
+        /// Runs if the condition is not zero.
         then: Vec<Stmt>,
-        /// If it is zero.
+        /// Runs if the condition is zero.
         otherwise: Vec<Stmt>,
     },
-    /// `while (condition) …`, in walkers.
+    /// `while (condition) …`, only in walkers.
     While {
         /// The condition.
         condition: Expr,
-        /// As long as it is not zero.
+        /// Runs as long as the condition is not zero.
         body: Vec<Stmt>,
     },
 }
 
-/// An expression with its place.
+/// An expression with its source location.
 #[derive(Clone, Debug)]
 pub struct Expr {
-    /// What it is.
+    /// The expression itself.
     pub kind: ExprKind,
-    /// Where.
+    /// Its source location.
     pub span: Span,
-    /// The byte whose line DTrace counts errors of it at: an operator is known to have all its operands when the token
-    /// after them is read.
+    /// Offset of a byte whose line DTrace reports for errors in this expression. DTrace's parser
+    /// knows that an operator has all its operands only after it has read the token after them.
     pub counted: u32,
 }
 
-/// An integer constant's suffix and base decide its type.
+/// The parts of an integer constant that decide its type: its suffix and its base.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IntSuffix {
     /// `u`
     pub unsigned: bool,
-    /// How many `l`.
+    /// The number of `l`.
     pub longs: u8,
-    /// Not written in decimal, so that it may become unsigned.
+    /// Whether it is not written in decimal, so that its type may be unsigned without `u`.
     pub based: bool,
 }
 
-/// A floating-point constant's suffix decides its type.
+/// The suffix of a floating-point constant, which decides its type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FloatSuffix {
-    /// None: `double`.
+    /// No suffix: `double`.
     #[default]
     Double,
     /// `f`
@@ -147,7 +149,7 @@ pub enum ExprKind {
     Float(f64, FloatSuffix),
     /// A string constant.
     Str(Vec<u8>),
-    /// A name; `module` is there for `` mod`name ``, empty for `` `name ``.
+    /// A name. `module` is present for `` mod`name ``, and empty for `` `name ``.
     Name {
         /// The module.
         module: Option<String>,
@@ -158,7 +160,7 @@ pub enum ExprKind {
     Scoped(Scope, String),
     /// `@name[keys]`.
     Agg {
-        /// The name, empty for the one without.
+        /// The name; empty for the aggregation without a name.
         name: String,
         /// The keys.
         keys: Vec<Expr>,
@@ -167,7 +169,7 @@ pub enum ExprKind {
     Call {
         /// The function.
         name: String,
-        /// Place of the name.
+        /// The location of the name.
         name_span: Span,
         /// Its arguments.
         args: Vec<Expr>,
@@ -180,7 +182,7 @@ pub enum ExprKind {
         base: Box<Expr>,
         /// The member.
         name: String,
-        /// Whether it was `->`.
+        /// Whether the operator is `->`.
         arrow: bool,
     },
     /// `-e`, `~e`, `!e`, `+e`, `*e`, `&e`.
@@ -189,18 +191,18 @@ pub enum ExprKind {
     Binary(BinaryOp, Box<Expr>, Box<Expr>),
     /// `++e`, `e--`, …
     Step {
-        /// `+1` or `-1`.
+        /// Whether it is `++`.
         up: bool,
-        /// Whether the value is the old one.
+        /// Whether the value is the one before the step.
         post: bool,
-        /// What is stepped.
+        /// The operand.
         target: Box<Expr>,
     },
     /// `target = value` or `target op= value`.
     Assign {
-        /// The operator before `=`.
+        /// The operator before `=`, if any.
         op: Option<BinaryOp>,
-        /// What is assigned to.
+        /// The target of the assignment.
         target: Box<Expr>,
         /// The value.
         value: Box<Expr>,
@@ -223,7 +225,7 @@ pub enum ExprKind {
     Xlate(Box<TypeName>, Box<Expr>),
 }
 
-/// Scope of a variable that is not global.
+/// The scope of a variable that is not global.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// `self->`
@@ -250,7 +252,7 @@ pub enum UnaryOp {
 }
 
 impl UnaryOp {
-    /// The operator as written.
+    /// Returns the operator as written.
     pub const fn text(self) -> &'static str {
         match self {
             Self::Neg => "-",
@@ -265,7 +267,7 @@ impl UnaryOp {
 
 /// Binary operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs)] // the operators themselves are their best description: see `text`
+#[allow(missing_docs)] // `text` shows the operators
 pub enum BinaryOp {
     Mul,
     Div,
@@ -289,7 +291,7 @@ pub enum BinaryOp {
 }
 
 impl BinaryOp {
-    /// The operator as written.
+    /// Returns the operator as written.
     pub const fn text(self) -> &'static str {
         match self {
             Self::Mul => "*",
@@ -314,7 +316,7 @@ impl BinaryOp {
         }
     }
 
-    /// Whether the result is 0 or 1 by comparing.
+    /// Whether the operator compares its operands, so that the result is 0 or 1.
     pub const fn is_comparison(self) -> bool {
         matches!(
             self,
@@ -323,23 +325,23 @@ impl BinaryOp {
     }
 }
 
-/// A declaration: specifiers and what they declare.
+/// A declaration: specifiers and declarators.
 #[derive(Clone, Debug)]
 pub struct Declaration {
-    /// Where the declared live.
+    /// The storage class, which decides where the variables live.
     pub storage: Storage,
-    /// The type that the declarators refine.
+    /// The type from which the declarators derive theirs.
     pub base: BaseType,
-    /// What is declared; may be none where a struct, union or enum is.
+    /// The declarators. There may be none if the base is a struct, union or enum.
     pub declarators: Vec<InitDeclarator>,
-    /// Where.
+    /// Its source location.
     pub span: Span,
 }
 
 /// A declarator with its value.
 #[derive(Clone, Debug)]
 pub struct InitDeclarator {
-    /// What is declared.
+    /// The declarator.
     pub declarator: Declarator,
     /// The value of an inline.
     pub value: Option<Expr>,
@@ -348,7 +350,7 @@ pub struct InitDeclarator {
 /// Storage classes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Storage {
-    /// None is written: a global variable.
+    /// None written: a global variable.
     #[default]
     Global,
     /// `extern`
@@ -361,27 +363,29 @@ pub enum Storage {
     Clause,
     /// `inline`
     Inline,
-    /// `inline` with `static` or `extern`: of functions in C, and of nothing in D. No declaration that is parsed has it.
+    /// `inline` with `static` or `extern`, which only C functions have. The parser uses it
+    /// internally; no parsed declaration has it.
     CFunction,
-    /// `auto`, `static` or `register`: D has no use for them.
+    /// `auto`, `static` or `register`, which have no meaning in D.
     Foreign(&'static str),
 }
 
 /// The type that specifiers name.
 #[derive(Clone, Debug)]
 pub struct BaseType {
-    /// What is named.
+    /// The type without `const` and `userland`.
     pub kind: BaseKind,
-    /// `const` is among the specifiers.
+    /// Whether `const` is among the specifiers.
     pub is_const: bool,
-    /// `userland` is among the specifiers: pointers made of it are user-space addresses.
+    /// Whether `userland` is among the specifiers: pointers derived from the type are user-space
+    /// addresses.
     pub userland: bool,
-    /// Where.
+    /// Its source location.
     pub span: Span,
 }
 
 impl BaseType {
-    /// The module that the type is named in.
+    /// Returns the module in which the type is named.
     pub fn module(&self) -> Option<&str> {
         match &self.kind {
             BaseKind::Named { module, .. }
@@ -395,17 +399,17 @@ impl BaseType {
 /// What specifiers name.
 #[derive(Clone, Debug)]
 pub enum BaseKind {
-    /// C's words: `unsigned long`.
+    /// C's keywords: `unsigned long`.
     Words(Vec<&'static str>),
     /// `string`.
     Str,
-    /// A typedef's name, perhaps of one module.
+    /// A typedef's name, with a module or without.
     Named {
-        /// The module, empty for `` `name ``.
+        /// The module; empty for `` `name ``.
         module: Option<String>,
         /// The name.
         name: String,
-        /// Place of both.
+        /// The location of both.
         span: Span,
     },
     /// `struct` or `union`.
@@ -437,31 +441,34 @@ pub struct Enumerator {
     pub name: String,
     /// Its value, where one is given.
     pub value: Option<Expr>,
-    /// Place of the name.
+    /// The location of the name.
     pub span: Span,
-    /// The byte behind the enumerator where the next token begins.
+    /// Offset of the token after the enumerator. DTrace reports errors in the value at that token's
+    /// line.
     pub next: u32,
 }
 
-/// Members of one type.
+/// The members that one member declaration declares.
 #[derive(Clone, Debug)]
 pub struct MemberDecl {
     /// Their type.
     pub base: BaseType,
-    /// Each with its width where it is a bit-field; none for an anonymous struct or union.
+    /// The declarators, each with its width if it is a bit-field; none for an anonymous struct or
+    /// union.
     pub declarators: Vec<(Declarator, Option<Expr>)>,
-    /// Where.
+    /// Its source location.
     pub span: Span,
 }
 
-/// A declared name and how its type derives from the base, outermost first: `*x[3]` is an array of three pointers.
+/// A declared name, and how its type derives from the base. The outermost derivation comes first:
+/// `*x[3]` is an array of three pointers.
 #[derive(Clone, Debug, Default)]
 pub struct Declarator {
     /// The name; empty in a type name.
     pub name: String,
     /// The derivations.
     pub derivations: Vec<Derivation>,
-    /// Place of the name.
+    /// The location of the name.
     pub span: Span,
 }
 
@@ -472,18 +479,18 @@ pub enum Derivation {
     Pointer,
     /// `[n]`
     Array(Option<Expr>),
-    /// `[type, type]`: an associative array.
+    /// `[type, type]`: the keys of an associative array.
     Keys {
-        /// The types.
+        /// The types of the keys.
         keys: Vec<TypeName>,
-        /// Whether it ends in `…`, which the checker refuses.
+        /// Whether the list ends in `…`, which the checker refuses.
         variadic: bool,
     },
     /// `(params)`
     Function {
         /// The parameters.
         params: Vec<TypeName>,
-        /// Whether it ends in `…`.
+        /// Whether the list ends in `…`.
         variadic: bool,
     },
 }
@@ -491,23 +498,23 @@ pub enum Derivation {
 /// A type without a declared name, or a parameter with one.
 #[derive(Clone, Debug)]
 pub struct TypeName {
-    /// Its base.
+    /// The base type.
     pub base: BaseType,
-    /// What is derived from it.
+    /// The derivations, with the name of a parameter.
     pub declarator: Declarator,
-    /// Where.
+    /// Its source location.
     pub span: Span,
 }
 
 /// `translator output < input name > { member = expression; … };`
 #[derive(Clone, Debug)]
 pub struct Translator {
-    /// The type that it makes.
+    /// The type that it produces.
     pub output: TypeName,
-    /// The type that it reads, with the name it has in the members' expressions.
+    /// The type that it reads, with the name of the input in the members' expressions.
     pub input: TypeName,
-    /// The members.
+    /// The members with their expressions.
     pub members: Vec<(String, Expr)>,
-    /// Where.
+    /// Its source location.
     pub span: Span,
 }

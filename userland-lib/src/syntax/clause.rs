@@ -10,7 +10,7 @@ use crate::diag::{Diagnostic, Result};
 use crate::source::Span;
 
 impl Parser<'_> {
-    /// A clause; the lexer stands before its first description.
+    /// Parses a clause. The lexer must be at its first description.
     pub(super) fn clause(&mut self) -> Result<Clause> {
         let probes = self.descriptions()?;
         let span = probes
@@ -25,7 +25,7 @@ impl Parser<'_> {
         };
         let another = !self.lexer.remaining().starts_with(['/', '{']);
         if another && self.is_argument() {
-            // The default action; what follows, if anything does, begins another clause.
+            // The clause has the default action. What follows, if anything, begins another clause.
             return Ok(clause);
         }
         self.advance()?;
@@ -34,7 +34,7 @@ impl Parser<'_> {
             let (text, span) = clause.probes.swap_remove(clause.probes.len() - 1);
             let message = "expected predicate and/or actions following probe description";
             let error = Diagnostic::new("D_SYNTAX", span, message);
-            // It may have been meant as a declaration.
+            // The text may have been meant as a declaration.
             return Err(match !text.contains(':') && self.at("*") {
                 true => error.note(self.no_type(&text)),
                 false => error,
@@ -54,7 +54,7 @@ impl Parser<'_> {
                 clause.end = self.span.start;
                 self.leave_tokens();
             }
-            // A predicate alone: the default action under a condition.
+            // A predicate without a body: the default action under a condition.
             Tok::End => (),
             Tok::Punct(";") => self.leave_tokens(),
             _ => return Err(self.unexpected()),
@@ -77,7 +77,7 @@ impl Parser<'_> {
             }
             self.lexer.rewind(self.lexer.position() + 1);
             self.lexer.skip_trivia()?;
-            // Descriptions may end with a comma.
+            // A comma may follow the last description.
             if self.lexer.remaining().starts_with(['/', '{']) {
                 return Ok(probes);
             }
@@ -97,7 +97,7 @@ impl Parser<'_> {
         Ok(parsed)
     }
 
-    /// Statements up to the closing brace, which is left to be read.
+    /// Parses statements up to the closing brace, which is not consumed.
     fn statements(&mut self) -> Result<Vec<Stmt>> {
         let mut statements = Vec::new();
         while !self.at("}") {
@@ -128,7 +128,7 @@ impl Parser<'_> {
         if !self.at("}") {
             self.expect(";")?;
         }
-        // `a, b;` is two statements: each may be an action.
+        // `a, b;` is two statements, because each may be an action.
         let mut statements = Vec::new();
         split_commas(expr, &mut statements);
         Ok(statements)
@@ -155,7 +155,7 @@ impl Parser<'_> {
         Ok(Stmt::While { condition, body })
     }
 
-    /// What stands in brackets behind `if` and `while`.
+    /// Parses the keyword here and the condition in parentheses after it, for `if` and `while`.
     fn condition(&mut self) -> Result<super::ast::Expr> {
         self.advance()?;
         self.expect("(")?;

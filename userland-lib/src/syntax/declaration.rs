@@ -3,8 +3,8 @@
 
 //! Declarations: C's specifiers and declarators, with D's storage classes and associative arrays.
 //!
-//! Programs may include headers of C (`-C`). What such a header defines of functions is read over: D cannot call them,
-//! but need not stumble over them either.
+//! Programs may include C headers (`-C`). Functions that such a header defines are skipped: D
+//! cannot call them, but they must not be errors either.
 
 use super::ast::{
     BaseKind, BaseType, Declaration, Declarator, Derivation, Enumerator, InitDeclarator,
@@ -15,15 +15,15 @@ use super::parser::{begins_type, is_reserved, Parser};
 use crate::diag::{Diagnostic, Result};
 use crate::source::Span;
 
-/// C's words for scalar types.
+/// C's keywords for basic types.
 const WORDS: &[&str] = &[
     "char", "double", "float", "int", "long", "short", "signed", "unsigned", "void", "_Bool",
 ];
 
-/// Words that modify a type and name one by themselves too.
+/// Keywords that modify a type and also name one on their own.
 const MODIFIERS: &[&str] = &["long", "short", "signed", "unsigned"];
 
-/// The specifiers of a type that were read.
+/// The specifiers of a type that have been read.
 #[derive(Default)]
 struct Specifiers {
     kind: Option<BaseKind>,
@@ -33,7 +33,7 @@ struct Specifiers {
 }
 
 impl Specifiers {
-    /// Refuses a type's name at `span` behind these specifiers if they name one.
+    /// Fails if these specifiers already name a type, so that no type may follow at `span`.
     fn precede_type(&self, span: Span) -> Result<()> {
         match (&self.kind, &self.words[..]) {
             (None, []) => Ok(()),
@@ -42,7 +42,7 @@ impl Specifiers {
         }
     }
 
-    /// Takes the type that was just read, unless there is one already.
+    /// Stores the type that was just read. Fails if there is one already.
     fn take(&mut self, kind: BaseKind, span: Span) -> Result<()> {
         self.precede_type(span)?;
         self.kind = Some(kind);
@@ -50,13 +50,13 @@ impl Specifiers {
     }
 }
 
-/// The error that a second storage class stands at `span`.
+/// Returns the error that a second storage class stands at `span`.
 fn two_classes(span: Span) -> Box<Diagnostic> {
     let message = "only one storage class allowed in declaration";
     Diagnostic::new("D_DECL_CLASS", span, message)
 }
 
-/// Whether what is declared is itself a function.
+/// Whether the declared object is itself a function.
 fn is_function(declarator: &Declarator) -> bool {
     matches!(
         declarator.derivations.first(),
@@ -64,7 +64,7 @@ fn is_function(declarator: &Declarator) -> bool {
     )
 }
 
-/// The error that `words` stand beside a type that is no number.
+/// Returns the error that `words` cannot be combined with the type at `span`.
 fn misplaced(words: &[&str], span: Span) -> Box<Diagnostic> {
     if words.iter().any(|word| !MODIFIERS.contains(word)) {
         return Diagnostic::new("D_DECL_COMBO", span, "invalid type combination");
@@ -84,12 +84,13 @@ fn misplaced(words: &[&str], span: Span) -> Box<Diagnostic> {
 }
 
 impl Parser<'_> {
-    /// A declaration up to its semicolon, of which the lexer is left standing behind.
+    /// Parses a declaration up to its semicolon, or to the closing brace of a C function. The lexer
+    /// is left just after it.
     pub(super) fn declaration(&mut self) -> Result<Declaration> {
         let start = self.span;
         let (storage, base) = self.specifiers()?;
         let mut declarators: Vec<InitDeclarator> = Vec::new();
-        // What names no variable declares a type, or nothing.
+        // Without declarators it declares a type, or nothing.
         if !self.at(";") {
             loop {
                 let declarator = self.declarator(true)?;
@@ -114,7 +115,7 @@ impl Parser<'_> {
             return Err(self.unexpected());
         }
         let storage = match (storage, functions) {
-            // As headers of C have them.
+            // C headers declare functions with these storage classes.
             (Storage::CFunction | Storage::Foreign(_), true) => Storage::Extern,
             (Storage::Inline, _) if defines => Storage::Extern,
             (Storage::CFunction, false) => return Err(two_classes(start)),
@@ -130,7 +131,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Skips the body of a C function, up to its closing brace, which is left to be read.
+    /// Skips the body of a C function up to its closing brace, which is not consumed.
     fn skip_body(&mut self) -> Result<()> {
         let mut depth = 0u32;
         loop {
@@ -145,7 +146,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The storage class that the word here names.
+    /// Returns the storage class that the current word names.
     fn storage_class(&self) -> Option<Storage> {
         let Tok::Ident(word) = &self.token else {
             return None;
@@ -163,7 +164,7 @@ impl Parser<'_> {
         })
     }
 
-    /// A storage class, if there is one, and specifiers of a type, in any order.
+    /// Parses a storage class, if there is one, and the specifiers of a type, in any order.
     fn specifiers(&mut self) -> Result<(Storage, BaseType)> {
         let start = self.span;
         let mut storage = Storage::Global;
@@ -189,7 +190,7 @@ impl Parser<'_> {
         Ok((storage, base))
     }
 
-    /// Specifiers of a type.
+    /// Parses the specifiers of a type.
     fn base_type(&mut self) -> Result<BaseType> {
         let start = self.span;
         let mut read = Specifiers::default();
@@ -197,7 +198,8 @@ impl Parser<'_> {
         self.base_of(read, false, start)
     }
 
-    /// The type that the specifiers `read` name; where none does it is `int`, if anything says that a type is meant.
+    /// Returns the type that the specifiers `read` name. Without a name it is `int` if something
+    /// else shows that a type is meant.
     fn base_of(&mut self, read: Specifiers, declares: bool, start: Span) -> Result<BaseType> {
         let kind = match (read.kind, read.words.is_empty()) {
             (Some(kind), _) => kind,
@@ -213,8 +215,9 @@ impl Parser<'_> {
         })
     }
 
-    /// Reads one specifier; `false` where none stands. Where a type may be left out (`self x;`), a name that only a
-    /// declarator's end follows is what is declared.
+    /// Reads one specifier; returns `false` if there is none. With `may_lack` the type may be
+    /// omitted (`self x;`): a name that is followed by the end of a declarator is then the declared
+    /// name.
     fn specifier(&mut self, read: &mut Specifiers, may_lack: bool) -> Result<bool> {
         let Tok::Ident(word) = self.token.clone() else {
             if self.at("`") && read.kind.is_none() && read.words.is_empty() {
@@ -257,7 +260,7 @@ impl Parser<'_> {
         Ok(true)
     }
 
-    /// Whether the name here is a type's: the first name is, unless it is what is declared.
+    /// Whether the name here is that of a type: the first name is, unless it is the declared name.
     fn names_type(&mut self, read: &Specifiers, word: &str, may_lack: bool) -> Result<bool> {
         if read.kind.is_some() || is_reserved(word) {
             return Ok(false);
@@ -265,7 +268,7 @@ impl Parser<'_> {
         let second = self.second()?;
         let ends = matches!(second, Tok::Punct(";" | "," | "=" | "[" | "("));
         if !read.words.is_empty() {
-            // `unsigned foo_t x`: no such combination, but to be told as one.
+            // `unsigned foo_t x` is invalid. Reading `foo_t` as a type gives the error for that.
             return Ok(matches!(second, Tok::Ident(_)) && self.is_type(None, word));
         }
         Ok(!((may_lack || read.is_const) && ends && !self.is_type(None, word)))
@@ -287,7 +290,7 @@ impl Parser<'_> {
             module = Some(name);
         }
         self.advance()?;
-        // Behind a module D's own words are names as others are.
+        // After a module D's keywords are ordinary names.
         let name = self.member_name()?;
         Ok(BaseKind::Named {
             module: module.or(Some(String::new())),
@@ -296,7 +299,7 @@ impl Parser<'_> {
         })
     }
 
-    /// A tag with its module.
+    /// Parses a tag; returns its module and the tag, as far as they are present.
     fn tag(&mut self) -> Result<(Option<String>, Option<String>)> {
         if self.eat("`")? {
             return Ok((Some(String::new()), Some(self.ident()?)));
@@ -334,7 +337,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Notes that a record gets its members here; it may do so once.
+    /// Notes that the members of a record are defined here. Fails if the tag already has members.
     fn defines(&mut self, is_union: bool, tag: Option<&str>, start: Span) -> Result<()> {
         let Some(tag) = tag else {
             return Ok(());
@@ -418,7 +421,7 @@ impl Parser<'_> {
         Ok(items)
     }
 
-    /// A declarator, with a name where `named`.
+    /// Parses a declarator. With `named` it must have a name.
     fn declarator(&mut self, named: bool) -> Result<Declarator> {
         self.nested(|parser| parser.declarator_unbounded(named))
     }
@@ -484,7 +487,8 @@ impl Parser<'_> {
         }
     }
 
-    /// The error that what is declared has a module; the current token is the mark between the two.
+    /// Returns the error that the declared name has a module. The current token is the backquote
+    /// between the two.
     fn scoped_declarator(&mut self, start: Span) -> Box<Diagnostic> {
         if let Err(error) = self.advance() {
             return error;
@@ -515,7 +519,7 @@ impl Parser<'_> {
         Ok(Derivation::Array(Some(size)))
     }
 
-    /// Parameters up to `close`, which is read, and whether more may follow them.
+    /// Parses parameters up to and including `close`. Also returns whether the list ends in `...`.
     pub(super) fn parameters(&mut self, close: &'static str) -> Result<(Vec<TypeName>, bool)> {
         let mut params = Vec::new();
         if self.eat(close)? {
@@ -555,7 +559,7 @@ impl Parser<'_> {
         })
     }
 
-    /// A type's name, perhaps with the name of what has it.
+    /// Parses a type, with or without a declared name.
     pub(super) fn type_name(&mut self) -> Result<TypeName> {
         let start = self.span;
         let base = self.base_type()?;

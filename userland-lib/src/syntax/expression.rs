@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Expressions, by binding power.
+//! Expressions, parsed by binding power.
 
 use super::ast::{BinaryOp, Expr, ExprKind, Scope, UnaryOp};
 use super::lexer::Tok;
@@ -9,7 +9,7 @@ use super::parser::Parser;
 use crate::diag::{Diagnostic, Result};
 use crate::source::Span;
 
-/// Operators between operands with their power; all bind to the left.
+/// Returns a binary operator and its binding power. All are left-associative.
 fn binary(token: &Tok) -> Option<(BinaryOp, u8)> {
     let Tok::Punct(text) = token else {
         return None;
@@ -38,7 +38,7 @@ fn binary(token: &Tok) -> Option<(BinaryOp, u8)> {
     })
 }
 
-/// Assignment operators with what they do before.
+/// Returns the arithmetic operator of an assignment operator; the outer `None` is any other token.
 fn assignment(token: &Tok) -> Option<Option<BinaryOp>> {
     let Tok::Punct(text) = token else {
         return None;
@@ -68,10 +68,10 @@ fn expr(kind: ExprKind, span: Span) -> Expr {
 }
 
 impl Parser<'_> {
-    /// An operator with its operands, which have all been read.
+    /// Makes an operator expression. All its operands must have been read.
     fn operation(&self, kind: ExprKind, span: Span) -> Expr {
         let counted = match self.token {
-            // What ends a predicate goes on to the brace behind it.
+            // DTrace's token that ends a predicate extends to the brace after it.
             Tok::EndPredicate => self.lexer.next_token() as u32,
             _ => self.span.start,
         };
@@ -82,7 +82,7 @@ impl Parser<'_> {
         }
     }
 
-    /// An expression with commas.
+    /// Parses an expression with commas.
     pub(super) fn expression(&mut self) -> Result<Expr> {
         self.chain(|parser| {
             let mut left = parser.assignment()?;
@@ -97,7 +97,7 @@ impl Parser<'_> {
         })
     }
 
-    /// An expression without commas.
+    /// Parses an expression without commas.
     pub(super) fn assignment(&mut self) -> Result<Expr> {
         self.nested(|parser| {
             let target = parser.conditional_expression()?;
@@ -118,7 +118,7 @@ impl Parser<'_> {
         })
     }
 
-    /// An expression without commas and assignments.
+    /// Parses an expression without commas and assignments.
     pub(super) fn conditional_expression(&mut self) -> Result<Expr> {
         let condition = self.binary(0)?;
         if !self.eat("?")? {
@@ -164,7 +164,7 @@ impl Parser<'_> {
         }
     }
 
-    /// An operator or a cast with its operand, if one stands here.
+    /// Parses a prefix operator or a cast with its operand, if there is one here.
     fn prefixed(&mut self) -> Result<Option<Expr>> {
         let start = self.span;
         let op = match &self.token {
@@ -243,7 +243,7 @@ impl Parser<'_> {
                 let args = self.arguments("]")?;
                 base = expr(ExprKind::Index(Box::new(base), args), start.to(self.last));
             } else if self.at("(") {
-                // Whatever has a name is a call by now.
+                // A name followed by `(` was read as a call before, so this is something else.
                 let message = "function designator is not of function type";
                 return Err(Diagnostic::new("D_FUNC_IDENT", base.span, message));
             } else if self.at("->") || self.at(".") {
@@ -275,7 +275,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A member's name: any word, for C's structures do not know D's keywords.
+    /// Parses a member's name. It may be any word, because C's structures may use D's keywords.
     pub(super) fn member_name(&mut self) -> Result<String> {
         match &self.token {
             Tok::Ident(name) => {
@@ -287,7 +287,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Arguments up to `close`, which is read.
+    /// Parses arguments up to and including `close`.
     fn arguments(&mut self, close: &'static str) -> Result<Vec<Expr>> {
         let mut args = Vec::new();
         if self.eat(close)? {
@@ -315,7 +315,7 @@ impl Parser<'_> {
             }
             Tok::Str(mut bytes) => {
                 self.advance()?;
-                // Neighbouring strings are one.
+                // Adjacent strings are concatenated.
                 while let Tok::Str(more) = &self.token {
                     bytes.extend_from_slice(more);
                     self.advance()?;
@@ -356,7 +356,7 @@ impl Parser<'_> {
         Ok(expr(kind, start.to(self.last)))
     }
 
-    /// What begins with a word.
+    /// Parses a primary expression that begins with a word.
     fn word(&mut self, word: &str) -> Result<ExprKind> {
         match word {
             "self" | "this" => {

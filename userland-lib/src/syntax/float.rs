@@ -1,17 +1,18 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Floating-point constants, as C writes them: `1.5`, `.5e-3f`, `0x1.8p3`.
+//! Floating-point constants as in C: `1.5`, `.5e-3f`, `0x1.8p3`.
 //!
-//! Where the digits of an integer end, a point or an exponent makes them those of a floating-point number; a hexadecimal one
-//! must have its exponent, which is one of two. The value is the nearest of its type. Those of `long double` are no
-//! finer than doubles.
+//! Digits are a floating-point constant if a point or an exponent follows them. A hexadecimal one
+//! must have an exponent, which is a power of two. The value is the nearest one of the constant's
+//! type; a `long double` constant has only the precision of a double.
 
 use super::ast::FloatSuffix;
 use crate::diag::{Diagnostic, Result};
 use crate::source::Span;
 
-/// How many bytes of `text` are a floating-point constant with its suffix, if it begins with one.
+/// Returns the length in bytes of the floating-point constant, with its suffix, at the beginning of
+/// `text`; `None` if there is none.
 pub fn length(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     let hex = matches!(bytes, [b'0', b'x' | b'X', ..]);
@@ -36,7 +37,7 @@ pub fn length(text: &str) -> Option<usize> {
     Some(at + usize::from(matches!(bytes.get(at), Some(b'f' | b'F' | b'l' | b'L'))))
 }
 
-/// The bytes of an exponent, with the letter before it.
+/// Returns the length of an exponent in bytes, including its letter; 0 if there is none.
 fn exponent_length(bytes: &[u8], hex: bool) -> usize {
     let sign = match (bytes, hex) {
         ([b'e' | b'E', rest @ ..], false) | ([b'p' | b'P', rest @ ..], true) => {
@@ -51,7 +52,8 @@ fn exponent_length(bytes: &[u8], hex: bool) -> usize {
     }
 }
 
-/// The value of a constant of the form that [`length`] knows.
+/// Returns the value of a constant, of which `word` must have the form that [`length`] accepts.
+/// Fails if it overflows its type.
 pub fn value(word: &str, span: Span) -> Result<(f64, FloatSuffix)> {
     let (hex, suffix) = match (word.get(..2), word.as_bytes().last()) {
         (Some("0x" | "0X"), _) => (true, word.as_bytes().last()),
@@ -79,13 +81,14 @@ pub fn value(word: &str, span: Span) -> Result<(f64, FloatSuffix)> {
     Err(Diagnostic::new("D_FLT_OFLOW", span, message))
 }
 
-/// The value of hexadecimal digits with their exponent: the nearest double, or single number.
+/// Returns the value of hexadecimal digits with an exponent, rounded to the nearest double or
+/// single-precision number.
 fn hexadecimal(text: &str, single: bool) -> f64 {
     let (digits, power) = text.split_once(['p', 'P']).unwrap_or((text, "0"));
     let behind = digits
         .split_once('.')
         .map_or(0, |(_, behind)| behind.len() as i64);
-    // More digits than can be parsed are beyond any range.
+    // An exponent with too many digits to parse is out of any range.
     let far = if power.starts_with('-') {
         i64::from(i32::MIN)
     } else {
@@ -101,7 +104,7 @@ fn hexadecimal(text: &str, single: bool) -> f64 {
         if significand >> 60 == 0 {
             significand = significand << 4 | u64::from(digit);
         } else {
-            // Digits that find no room leave a trace of what they are.
+            // A digit that does not fit sets the lowest bit if it is not zero (a sticky bit).
             significand |= u64::from(digit != 0);
             exponent += 4;
         }
@@ -109,8 +112,9 @@ fn hexadecimal(text: &str, single: bool) -> f64 {
     nearest(significand, exponent, single)
 }
 
-/// The double, or the single number, that is nearest to `significand` times two to the power of `exponent`; infinity
-/// if there is none. The significand's lowest bit may stand for those below it.
+/// Returns `significand` times two to the power of `exponent`, rounded to the nearest double or
+/// single-precision number; infinity if it is too large. The lowest bit of the significand may be
+/// sticky, that is, stand for the bits below it.
 fn nearest(significand: u64, exponent: i64, single: bool) -> f64 {
     let zeros = significand.leading_zeros();
     let Some(normal) = significand.checked_shl(zeros) else {
@@ -139,7 +143,8 @@ fn nearest(significand: u64, exponent: i64, single: bool) -> f64 {
     if i64::from(kept.ilog2()) + scale > greatest {
         return f64::INFINITY;
     }
-    // In two steps, as the scale alone may lie beyond a double. Both are exact.
+    // Multiply in two steps, because the scale alone may be out of a double's range. Both are
+    // exact.
     let (half, other) = ((scale / 2) as i32, (scale - scale / 2) as i32);
     kept as f64 * 2f64.powi(half) * 2f64.powi(other)
 }

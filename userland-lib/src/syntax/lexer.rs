@@ -3,12 +3,14 @@
 
 //! From characters to tokens.
 //!
-//! D is read in two modes. At the top of a program a run of characters such as `syscall::open*:entry` is a probe
-//! description; inside clauses and declarations the tokens are C's with D's additions. The parser knows which mode it is
-//! in and asks for one or the other, so the lexer keeps no state but its place. One ambiguity is resolved here: a
-//! `/` in a predicate closes it if what follows cannot continue an expression.
+//! D is read in two modes. At the top level of a program, a run of characters such as
+//! `syscall::open*:entry` is a probe description. Inside clauses and declarations the tokens are
+//! C's with D's additions. The parser knows the mode and requests one or the other, so the lexer
+//! keeps no state except its position and the pragmas that it has read. It resolves one ambiguity:
+//! a `/` in a predicate closes it if what follows cannot continue an expression.
 //!
-//! Invariant: the lexer always advances or reports the end; errors carry the place of what offends.
+//! Invariant: each token advances the lexer or is the end of the text; an error carries the
+//! location of the offending text.
 
 use super::ast::{FloatSuffix, IntSuffix, Pragma};
 use super::macros::Macros;
@@ -38,7 +40,7 @@ pub enum Tok {
     End,
 }
 
-/// Operators and separators, longest first.
+/// Operators and separators, longest first, because the lexer takes the first match.
 const PUNCTUATORS: &[&str] = &[
     "<<=", ">>=", "...", "^^=", "->", "++", "--", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||",
     "^^", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "+", "-", "*", "/", "%", "&", "|", "^",
@@ -51,15 +53,15 @@ pub struct Lexer<'a> {
     text: &'a str,
     pos: usize,
     macros: &'a Macros,
-    /// `#pragma D` lines met so far.
+    /// The `#pragma D` lines read so far.
     pub pragmas: Vec<Pragma>,
 }
 
-/// The pragmas of `text`, but those that are malformed. What is no token is passed over. The error is that a pragma names a macro
-/// variable that is not there.
+/// Returns the pragmas of `text`. Malformed pragmas and text that is not a token are skipped. Fails
+/// if a pragma uses an undefined macro variable.
 pub fn pragmas(text: &str, macros: &Macros) -> Result<Vec<Pragma>> {
     let mut lexer = Lexer::new(text, macros);
-    // Nothing after the last control line is looked at.
+    // No control line begins after the last `#`.
     let end = text.rfind('#').map_or(0, |last| last + 1);
     while lexer.pos < end {
         let before = lexer.pos;
@@ -75,16 +77,16 @@ pub fn pragmas(text: &str, macros: &Macros) -> Result<Vec<Pragma>> {
     Ok(lexer.pragmas)
 }
 
-/// Whether what stands at `span` is a control line.
+/// Whether a control line begins at `span`.
 fn begins_control(text: &str, span: Span) -> bool {
     text.as_bytes().get(span.start as usize) == Some(&b'#')
 }
 
-/// What stands between a module and what is in it.
+/// Separates a module from a name in it.
 const SCOPE: char = '`';
 
 impl<'a> Lexer<'a> {
-    /// A lexer at the start of `text`.
+    /// Starts a lexer at the beginning of `text`.
     pub fn new(text: &'a str, macros: &'a Macros) -> Self {
         Self {
             text,
@@ -102,12 +104,12 @@ impl<'a> Lexer<'a> {
         *self.text.as_bytes().get(self.pos + ahead).unwrap_or(&0)
     }
 
-    /// The place from `start` to where the lexer is.
+    /// Returns the span from `start` to the position of the lexer.
     pub fn span_from(&self, start: usize) -> Span {
         Span::new(start as u32, self.pos as u32)
     }
 
-    /// Skips blanks, comments and control lines.
+    /// Skips white space, comments and control lines.
     pub fn skip_trivia(&mut self) -> Result<()> {
         loop {
             let rest = self.rest();
@@ -127,7 +129,7 @@ impl<'a> Lexer<'a> {
                 };
                 self.pos += end + 4;
             } else if rest.starts_with("//") && !rest.starts_with("//*") {
-                // A slash before a comment may end a predicate.
+                // `//*` is a slash, which may end a predicate, before a comment.
                 self.pos += rest.find('\n').unwrap_or(rest.len());
             } else if rest.starts_with('#') && self.at_line_start() {
                 self.control_line()?;
@@ -168,7 +170,7 @@ impl<'a> Lexer<'a> {
         let span = self.span_from(start);
         let pragma = super::pragma::parse(&line, start, span, self.macros);
         let pragma = pragma.map_err(|error| match error.tag {
-            // What is missing may be what would have come.
+            // At the end of the file the line may have been cut off, so that is the error.
             "D_PRAGMA_MALFORM" if self.rest().is_empty() => {
                 let message = "end-of-file encountered before end of control line";
                 Diagnostic::new("D_SYNTAX", span, message).note(error.message)
@@ -179,8 +181,8 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    /// Reads a probe description: the run of characters that may stand in one, with macro variables replaced.
-    /// Empty where there is none.
+    /// Reads a probe description: the run of characters that may be part of one, with macro
+    /// variables replaced. It is empty if there is none.
     pub fn probe_description(&mut self) -> Result<(String, Span)> {
         self.skip_trivia()?;
         let start = self.pos;
@@ -199,7 +201,7 @@ impl<'a> Lexer<'a> {
                 !(plain || inside || !c.is_ascii())
             })
             .map_or(self.rest().len(), |(at, _)| at);
-        // A probe's number ends where its digits do: what follows begins another description.
+        // The number of a probe ends with its digits; what follows begins another description.
         let digits = self.rest()[..length]
             .bytes()
             .take_while(u8::is_ascii_digit)
@@ -211,12 +213,12 @@ impl<'a> Lexer<'a> {
         Ok((self.macros.expand_description(raw, span)?, span))
     }
 
-    /// Where the lexer is.
+    /// Returns the position of the lexer in bytes.
     pub fn position(&self) -> usize {
         self.pos
     }
 
-    /// Where the token after this place begins.
+    /// Returns the position at which the next token begins.
     pub fn next_token(&self) -> usize {
         let mut ahead = self.clone();
         match ahead.skip_trivia() {
@@ -225,17 +227,17 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Goes back to an earlier place.
+    /// Moves the lexer to another position.
     pub fn rewind(&mut self, position: usize) {
         self.pos = position;
     }
 
-    /// The rest of the text, unread.
+    /// Returns the text that has not been read.
     pub fn remaining(&self) -> &'a str {
         self.rest()
     }
 
-    /// Reads a token. In a predicate a `/` may be its end.
+    /// Reads a token. With `in_predicate`, a `/` may end the predicate.
     pub fn token(&mut self, in_predicate: bool) -> Result<(Tok, Span)> {
         self.skip_trivia()?;
         let start = self.pos;
@@ -277,8 +279,9 @@ impl<'a> Lexer<'a> {
         &rest[..end]
     }
 
-    /// The process whose types are named if its provider, of which `word` is the beginning, and a grave accent stand here: `pid12`, or
-    /// `` pid12`module `` where a module and another accent follow. The last accent is left to be read.
+    /// Reads the scope of a process if `word` begins one, that is, if a backquote follows the
+    /// process' provider. Returns `pid12`, or `` pid12`module `` if a module and another backquote
+    /// follow. The last backquote is not consumed.
     fn process_scope(&mut self, word: &str) -> Result<Option<String>> {
         let Some(digits) = word.strip_prefix(PROVIDER) else {
             return Ok(None);
@@ -297,7 +300,7 @@ impl<'a> Lexer<'a> {
         };
         self.pos = ahead.pos;
         let scope = format!("{PROVIDER}{pid}");
-        // Modules are called as files are.
+        // A module is named after its file, so its name may have these characters.
         let is_part = |c: char| c.is_ascii_alphanumeric() || "._+-".contains(c);
         let length = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
         if length == 0 || !rest[length..].starts_with(SCOPE) {
@@ -325,7 +328,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Whether the `/` here is followed by something that cannot go on with an expression.
+    /// Whether the `/` here is followed by something that cannot continue an expression.
     fn closes_predicate(&self) -> bool {
         let mut ahead = self.clone();
         ahead.pos += 1;
@@ -338,7 +341,7 @@ impl<'a> Lexer<'a> {
     fn number(&mut self) -> Result<Tok> {
         let start = self.pos;
         let rest = self.rest();
-        // Where the number ends another token may begin: `10ms` is two.
+        // Another token may follow the number directly: `10ms` is two tokens.
         let float = float::length(rest);
         let word = &rest[..float.unwrap_or_else(|| literal::length(rest))];
         self.pos += word.len();
@@ -373,7 +376,8 @@ impl<'a> Lexer<'a> {
         }
         let quoted = &self.text[body..self.pos];
         self.pos += 1;
-        // What was no UTF-8 has been replaced when the text was read: nobody knows by now which bytes were meant.
+        // Invalid UTF-8 was replaced when the text was read, so the original bytes are not known
+        // here.
         if quoted.contains(char::REPLACEMENT_CHARACTER) {
             let message = "literal is not valid UTF-8";
             let error = Diagnostic::new("D_SYNTAX", self.span_from(start), message);
@@ -428,7 +432,8 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// What the value of the macro variable `$name` is in a program: a number, a name, or else text, perhaps in quotes.
+/// Converts the value of the macro variable `$name` to a token: a name, a number, or else a string,
+/// whose quotes, if any, are removed.
 fn macro_token(name: &str, value: &str, span: Span) -> Result<Tok> {
     let is_name = value.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && value.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
@@ -459,7 +464,7 @@ fn macro_token(name: &str, value: &str, span: Span) -> Result<Tok> {
     if !value.starts_with('-') {
         return Ok(Tok::Int(number, suffix));
     }
-    // A negative number is one token, as if it had been computed.
+    // A negative number is one token. Its type has at least the size of `long`.
     let suffix = IntSuffix {
         longs: suffix.longs.max(1),
         ..suffix

@@ -1,13 +1,15 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Values of constants: integers with bases and suffixes, characters, and the escapes of both quotes.
+//! Values of constants: integers with bases and suffixes, characters, and the escapes in strings
+//! and characters.
 
 use super::ast::IntSuffix;
 use crate::diag::{Diagnostic, Result};
 use crate::source::Span;
 
-/// How many bytes of `text`, which begins with a digit, are an integer constant with its suffix.
+/// Returns the length in bytes of the integer constant, with its suffix, at the beginning of
+/// `text`, which must begin with a digit.
 pub fn length(text: &str) -> usize {
     let bytes = text.as_bytes();
     let count =
@@ -27,12 +29,13 @@ pub fn length(text: &str) -> usize {
     }
 }
 
-/// The value of an integer constant as written.
+/// Returns the value of an integer constant as written, with the parts that decide its type. Fails
+/// for invalid digits and for values over 64 bits.
 pub fn integer(word: &str, span: Span) -> Result<(u64, IntSuffix)> {
     let body = word.trim_end_matches(['u', 'U', 'l', 'L']);
     let (digits, radix) = match body.get(..2) {
         Some("0x" | "0X") => (&body[2..], 16),
-        // The suffix of 0u leaves an octal without digits: a plain zero.
+        // A single `0` (also in `0u`) has no octal digits after it and is read as decimal.
         Some(_) if body.starts_with('0') => (&body[1..], 8),
         _ => (body, 10),
     };
@@ -66,7 +69,8 @@ pub fn integer(word: &str, span: Span) -> Result<(u64, IntSuffix)> {
     Ok((value, suffix))
 }
 
-/// The value of a character constant's bytes: several make a number, first byte highest.
+/// Returns the value of the bytes of a character constant. One byte is sign-extended; several are
+/// combined with the first byte highest. Fails for no bytes and for more than 8.
 pub fn character(bytes: &[u8], span: Span) -> Result<u64> {
     match bytes {
         [] => Err(Diagnostic::new(
@@ -86,7 +90,7 @@ pub fn character(bytes: &[u8], span: Span) -> Result<u64> {
     }
 }
 
-/// Replaces C's escapes, as far as D knows them.
+/// Replaces those of C's escapes that D has.
 pub fn unescape(text: &str) -> Vec<u8> {
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
@@ -108,21 +112,22 @@ pub fn unescape(text: &str) -> Vec<u8> {
             b'r' => out.push(b'\r'),
             b't' => out.push(b'\t'),
             b'v' => out.push(11),
-            // A backslash at the end of a line joins it with the next.
+            // A backslash at the end of a line joins it with the next one.
             b'\n' => (),
             b'x' => at += number(&bytes[at..], 16, usize::MAX, &mut out, b'x'),
             b'0'..=b'7' => {
                 at -= 1;
                 at += number(&bytes[at..], 8, 3, &mut out, escaped);
             }
-            // No escape of D's: the backslash stays, before `?` and `'` too.
+            // Not an escape in D: the backslash is kept, even before `?` and `'`.
             _ => out.extend([b'\\', escaped]),
         }
     }
     out
 }
 
-/// Reads at most `most` digits and pushes the byte that they make, or `instead` where there is none.
+/// Reads at most `most` digits and appends the byte that they give, or `instead` if there are none.
+/// Returns the number of digits.
 fn number(bytes: &[u8], radix: u32, most: usize, out: &mut Vec<u8>, instead: u8) -> usize {
     let digits = bytes
         .iter()

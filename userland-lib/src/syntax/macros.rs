@@ -1,28 +1,29 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Macro variables: `$1`, `$$1`, `$pid`, `$target` and their kin, replaced while the text is read.
+//! Macro variables such as `$1`, `$$1`, `$pid` and `$target`, which are replaced while the text is
+//! read.
 
 use crate::diag::{nearest, Diagnostic, Result};
 use crate::source::Span;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
-/// What macro variables stand for.
+/// The values of macro variables.
 #[derive(Clone, Debug, Default)]
 pub struct Macros {
     /// `$0`, `$1`, …
     pub args: Vec<String>,
-    /// Whether a missing argument is 0 or the empty string.
+    /// Whether a missing argument is 0 (`$n`) or the empty string (`$$n`).
     pub default_args: bool,
-    /// Named variables.
+    /// Named variables, such as `pid`.
     pub named: Vec<(String, i64)>,
-    /// The arguments that the text has named so far.
+    /// The arguments that the text has used so far.
     pub used: RefCell<BTreeSet<usize>>,
 }
 
 impl Macros {
-    /// The text that `$name` stands for, or `$$name` where `quoted`.
+    /// Returns the value of `$name`, or of `$$name` if `quoted`. Fails if it is not defined.
     pub fn value(&self, name: &str, quoted: bool, span: Span) -> Result<String> {
         let dollars = if quoted { "$$" } else { "$" };
         if let Ok(index) = name.parse::<usize>() {
@@ -54,8 +55,9 @@ impl Macros {
         )
     }
 
-    /// Complains at `end`, the end of the text, of the last argument that it has not named: most likely the command line is
-    /// mistyped.
+    /// Fails if the text does not use all arguments, because the command line is most likely
+    /// mistyped. The error names the last unused argument; its location is `end`, the end of the
+    /// text.
     pub fn check_all_used(&self, end: Span) -> Result<()> {
         let used = self.used.borrow();
         let unused = (1..self.args.len())
@@ -68,7 +70,7 @@ impl Macros {
         })
     }
 
-    /// Replaces the macro variables in a probe description.
+    /// Replaces the macro variables in a probe description or a pragma.
     pub fn expand_description(&self, text: &str, span: Span) -> Result<String> {
         let mut out = String::new();
         let mut rest = text;

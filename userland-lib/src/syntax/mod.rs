@@ -1,11 +1,12 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! From text to syntax tree.
+//! From program text to syntax tree.
 //!
-//! [`lexer`] makes tokens, [`parse`] builds the tree of [`ast`] by recursive descent, expressions by binding power.
-//! D's grammar needs one thing from outside: whether a name is a type, for `(name)x` and `sizeof (name)`; that is
-//! asked through [`TypeNames`] and only where it matters.
+//! [`lexer`] makes tokens. [`parse`] builds the tree of [`ast`] by recursive descent, and
+//! expressions by binding power. D's grammar depends on one thing outside of the text: whether a
+//! name is a type, for `(name)x` and `sizeof (name)`. The parser asks this through [`TypeNames`],
+//! and only where it makes a difference.
 //!
 //! Invariant: nothing here looks up a variable, a function or a probe.
 

@@ -1,10 +1,12 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The parser's frame: tokens with one of look-ahead, places to go back to, errors; and the top of a program.
+//! The frame of the parser: the current token, look-ahead and backtracking, errors, and the top
+//! level of a program.
 //!
-//! Invariant: every loop consumes a token or returns, nesting is bounded by [`MAX_DEPTH`] and trees that grow without
-//! nesting by [`MAX_CHAIN`], so parsing ends on every input, and what walks over the result needs a bounded stack.
+//! Invariant: every loop consumes a token or returns. Nesting is limited by [`MAX_DEPTH`], and
+//! trees that grow without nesting by [`MAX_CHAIN`]. Parsing therefore ends on every input, and a
+//! recursive walk over the result needs a bounded stack.
 
 use super::ast::{Ast, Item, Storage};
 use super::lexer::{Lexer, Tok};
@@ -15,24 +17,27 @@ use crate::source::{Origin, Source, Span};
 use crate::symbols::is_own_scope;
 use std::collections::HashSet;
 
-/// How deep expressions, statements and declarators may nest; a pair of brackets takes two to four levels.
+/// Maximum nesting of expressions, statements and declarators; a pair of brackets takes two to four
+/// levels.
 const MAX_DEPTH: u32 = 300;
 
-/// How many operators may follow each other, as in a long sum. Each makes the tree that they become one level higher,
-/// and later walks over it go down level by level.
+/// Maximum number of operators in a row, as in a long sum. Each makes the tree one level higher,
+/// and later passes walk it recursively.
 pub const MAX_CHAIN: u32 = 1000;
 
 /// Knows which names are types.
 pub trait TypeNames {
-    /// Whether `name` is a typedef, in `module` where one is given.
+    /// Whether `name` is a typedef, in `module` if one is given.
     fn is_type(&mut self, module: Option<&str>, name: &str) -> bool;
 
-    /// The typedef whose name is nearest to `name`.
+    /// Returns the typedef whose name is nearest to `name`.
     fn similar_type(&self, name: &str) -> Option<String>;
 }
 
-/// Parses the text of `source` as far as its syntax is right. With `descriptions` a word that may be a probe description
-/// is one, with `loops` there is `while`.
+/// Parses the text of `source` up to the first syntax error, which is stored in the result.
+///
+/// With `descriptions`, a word that may be a probe description is one (`-xpspec`). With `loops`,
+/// the statement `while` exists.
 pub fn parse(
     source: &Source,
     macros: &Macros,
@@ -60,7 +65,7 @@ pub fn parse(
     let mut ast = Ast::default();
     ast.error = parser.items(&mut ast.items).err();
     ast.pragmas = std::mem::take(&mut parser.lexer.pragmas);
-    // Looking ahead may have read a control line twice.
+    // Look-ahead may have read a control line twice.
     ast.pragmas.sort_by_key(|pragma| pragma.span.start);
     ast.pragmas.dedup_by_key(|pragma| pragma.span.start);
     ast
@@ -73,25 +78,26 @@ pub(super) struct Parser<'a> {
     pub(super) loops: bool,
     names: &'a mut dyn TypeNames,
     typedefs: HashSet<String>,
-    /// Tags of the structures and unions that got their members so far.
+    /// Tags of the structures and unions whose members have been defined.
     pub(super) records: HashSet<String>,
-    /// Whether a star, which patterns have as well, is in the first word of the declaration at hand: DTrace's lexer then
-    /// looks ahead for what it is, and has words of its own for an end of the text that it meets.
+    /// Whether a star directly follows the first word of the current declaration. Patterns also
+    /// have stars, so DTrace's lexer looks ahead to decide what the word is, and it words the error
+    /// for the end of the text differently.
     has_looked_ahead: bool,
-    /// Where the tokens of the predicate, body or declaration at hand begin.
+    /// Start of the tokens of the current predicate, body or declaration.
     pub(super) begin: usize,
-    /// The token to be read next, and its place.
+    /// The current token, which is the next to be consumed, and its location.
     pub(super) token: Tok,
     pub(super) span: Span,
-    /// Place of the token read last.
+    /// The location of the token consumed last.
     pub(super) last: Span,
     pub(super) in_predicate: bool,
     depth: u32,
-    /// How many operators follow each other, at most, in what the chain at hand has read.
+    /// Greatest number of operators in a row that the current chain has read.
     height: u32,
 }
 
-/// A place to go back to.
+/// A position to which the parser can return.
 pub(super) struct Mark {
     position: usize,
     token: Tok,
@@ -100,7 +106,7 @@ pub(super) struct Mark {
 }
 
 impl Parser<'_> {
-    /// Reads the next token in.
+    /// Consumes the current token and reads the next one.
     pub(super) fn advance(&mut self) -> Result<()> {
         self.last = self.span;
         (self.token, self.span) = self.lexer.token(self.in_predicate)?;
@@ -123,12 +129,12 @@ impl Parser<'_> {
         self.last = mark.last;
     }
 
-    /// The token after the next one.
+    /// Returns the token after the current one.
     pub(super) fn second(&mut self) -> Result<Tok> {
         Ok(self.second_token()?.0)
     }
 
-    /// The token after the next one, and its place.
+    /// Returns the token after the current one, and its location.
     pub(super) fn second_token(&mut self) -> Result<(Tok, Span)> {
         let mut ahead = self.lexer.clone();
         ahead.token(self.in_predicate)
@@ -153,7 +159,7 @@ impl Parser<'_> {
         let error = self.unexpected();
         Err(match error.message.starts_with("syntax error") {
             true => error.note(format!("`{punctuator}` expected")),
-            // What is wrong is said already.
+            // The message already says what is wrong.
             false => error,
         })
     }
@@ -181,7 +187,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The error that the next token does not fit.
+    /// Returns the error that the current token is not expected.
     pub(super) fn unexpected(&self) -> Box<Diagnostic> {
         if let Some(error) = self.unbalanced() {
             return error;
@@ -194,7 +200,8 @@ impl Parser<'_> {
         Diagnostic::new("D_SYNTAX", self.span, format!("syntax error near {near}"))
     }
 
-    /// The error that the next token closes a bracket that is not open, or leaves one open at a predicate's end.
+    /// Returns the error that the current token closes a bracket that is not open, or ends a
+    /// predicate with an open bracket; `None` if the brackets are balanced.
     fn unbalanced(&self) -> Option<Box<Diagnostic>> {
         let pairs: &[(&str, &str)] = match self.token {
             Tok::Punct(")") => &[("(", ")")],
@@ -217,7 +224,7 @@ impl Parser<'_> {
         None
     }
 
-    /// How many of `open` are not closed between the beginning and the next token.
+    /// Returns how many `open` brackets are not closed between `begin` and the current token.
     fn open_brackets(&self, open: &str, close: &str) -> u32 {
         let mut tokens = self.lexer.clone();
         tokens.rewind(self.begin);
@@ -235,7 +242,7 @@ impl Parser<'_> {
         depth
     }
 
-    /// Runs `parse` one level deeper.
+    /// Runs `parse` one level deeper. Fails if that exceeds [`MAX_DEPTH`].
     pub(super) fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         if self.depth >= MAX_DEPTH {
             return Err(Diagnostic::new(
@@ -250,8 +257,8 @@ impl Parser<'_> {
         result
     }
 
-    /// Runs `parse`, which reads operators that follow each other. Chains in its operands count with it, those beside it
-    /// do not.
+    /// Runs `parse`, which reads a chain of operators. Chains in its operands add to its length;
+    /// chains beside it do not.
     pub(super) fn chain<T>(&mut self, parse: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let beside = std::mem::take(&mut self.height);
         let result = parse(self);
@@ -259,7 +266,7 @@ impl Parser<'_> {
         result
     }
 
-    /// Notes one more operator of the chain at hand; the error is that there are too many.
+    /// Counts one more operator of the current chain. Fails if there are more than [`MAX_CHAIN`].
     pub(super) fn link(&mut self) -> Result<()> {
         self.height += 1;
         if self.height > MAX_CHAIN {
@@ -273,7 +280,7 @@ impl Parser<'_> {
         (is_own_scope(module) && self.typedefs.contains(name)) || self.names.is_type(module, name)
     }
 
-    /// What to say of `name`, which stands where a type might.
+    /// Returns the note that `name`, which stands where a type may stand, is not a type.
     pub(super) fn no_type(&self, name: &str) -> String {
         match self.names.similar_type(name) {
             Some(known) => format!("`{name}` is no type; did you mean `{known}`?"),
@@ -294,8 +301,9 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// A declaration or a clause. What stands here tells which: a keyword of declarations, or a name that another
-    /// name or a star follows, begins a declaration; all else is a probe description.
+    /// Parses one item: a declaration, translator, provider or clause. A keyword of declarations,
+    /// or a name that is followed by another name or a star, begins a declaration; everything else
+    /// is a probe description.
     fn item(&mut self) -> Result<Vec<Item>> {
         self.has_looked_ahead = false;
         if !self.declaration_ahead()? {
@@ -323,15 +331,16 @@ impl Parser<'_> {
         Ok(vec![Item::Declaration(declaration)])
     }
 
-    /// Forgets the token that is read ahead: its text has not been consumed by what was parsed. Call it with the
-    /// last token of an item as the current one.
+    /// Ends an item of which the current token is the last. The next item is read directly from the
+    /// lexer, from the end of this token on.
     pub(super) fn leave_tokens(&mut self) {
         self.lexer.rewind(self.span.end as usize);
         self.last = self.span;
     }
 
-    /// Whether `word`, which `ahead` stands behind, was meant as a type in the declaration of a pointer. On the command line what
-    /// follows a description may be another one, so that there only a type's usual name is.
+    /// Whether `word` was meant as a type in the declaration of a pointer; `ahead` stands after it.
+    /// On the command line another description may follow a description, so there only a word with
+    /// the usual suffix of types is.
     fn meant_as_type(&self, word: &str, ahead: Lexer<'_>, glued: bool) -> bool {
         (!self.is_argument() || word.ends_with(TYPE_SUFFIX)) && self.declares_pointer(ahead, glued)
     }
@@ -344,7 +353,7 @@ impl Parser<'_> {
         }
         let (Tok::Ident(word), span) = (match ahead.token(false) {
             Ok(token) => token,
-            // Not a token of declarations: let the description's parser speak.
+            // Not a token of a declaration: the parser of descriptions reports it.
             Err(_) => return Ok(false),
         }) else {
             return Ok(false);
@@ -361,7 +370,8 @@ impl Parser<'_> {
             return Ok(true);
         }
         if after == Some('*') {
-            // `read*` is a description; `foo_t*x` needs a name right after the star.
+            // `read*` is a description. `foo_t*x` is a declaration if `foo_t` is a type, or if only
+            // a declaration can continue like this.
             return Ok(self.is_type(None, &word) || self.meant_as_type(&word, ahead, true));
         }
         Ok(match ahead.token(false) {
@@ -381,7 +391,8 @@ impl Parser<'_> {
     }
 }
 
-/// Words that begin a declaration and cannot be a probe's name there.
+/// Whether the word is a keyword that begins a declaration; no probe may have such a name at the
+/// top level.
 fn begins_declaration(word: &str) -> bool {
     matches!(
         word,
@@ -416,7 +427,7 @@ fn begins_declaration(word: &str) -> bool {
     )
 }
 
-/// Words that cannot be names.
+/// Whether the word is a keyword, which cannot be a name.
 pub(super) fn is_reserved(word: &str) -> bool {
     begins_declaration(word) && word != "self" && word != "this"
         || matches!(
@@ -445,7 +456,7 @@ pub(super) fn is_reserved(word: &str) -> bool {
         )
 }
 
-/// Whether specifiers of a type begin with this keyword.
+/// Whether this keyword can be the first specifier of a type.
 pub(super) fn begins_type(word: &str) -> bool {
     begins_declaration(word)
         && !matches!(

@@ -3,18 +3,20 @@
 
 //! Control lines: `#!`, `#pragma D …`, `#ident`, `#line`, `#error`.
 //!
-//! A pragma's words are checked as far as they can be without knowing any name: what they say is then the checker's to
-//! carry out. That happens as soon as the line is read, so a bad pragma is told before a mistake that comes after it.
+//! The words of a pragma are checked as far as that is possible without looking up names; the
+//! checker applies them later. The check happens as soon as the line is read, so an error in a
+//! pragma is reported before one that follows it.
 
 use super::ast::Pragma;
 use super::macros::Macros;
 use crate::diag::{nearest, Diagnostic, Result};
 use crate::source::Span;
 
-/// The pragmas of D.
+/// D's pragmas, except `error`.
 const PRAGMAS: &[&str] = &["attributes", "binding", "depends_on", "option"];
 
-/// Parses the control line `line` that starts at byte `start`; gives the pragma if it is one to keep.
+/// Parses the control line `line`, which starts at byte `start`. Returns the pragma if it must be
+/// kept.
 pub fn parse(line: &str, start: usize, span: Span, macros: &Macros) -> Result<Option<Pragma>> {
     let body = line[1..].trim_start();
     if body.starts_with('!') {
@@ -30,7 +32,7 @@ pub fn parse(line: &str, start: usize, span: Span, macros: &Macros) -> Result<Op
     let (name, rest) = split_word(body);
     match name {
         "" | "ident" | "line" => Ok(None),
-        // A linemarker of the C preprocessor.
+        // A line marker of the C preprocessor.
         _ if name.starts_with(|c: char| c.is_ascii_digit()) => Ok(None),
         "error" => Err(stated_error(rest, span)),
         "pragma" => pragma(rest, span, macros),
@@ -42,7 +44,7 @@ pub fn parse(line: &str, start: usize, span: Span, macros: &Macros) -> Result<Op
     }
 }
 
-/// The error that a program itself states. DTrace puts a blank after every word.
+/// Returns the error that the program itself states. As in DTrace, a blank follows every word.
 fn stated_error(text: &str, span: Span) -> Box<Diagnostic> {
     let words: String = words(text).iter().map(|word| format!("{word} ")).collect();
     Diagnostic::new("D_PRAGERR", span, format!("#error: {words}"))
@@ -51,7 +53,7 @@ fn stated_error(text: &str, span: Span) -> Box<Diagnostic> {
 fn pragma(text: &str, span: Span, macros: &Macros) -> Result<Option<Pragma>> {
     let (language, text) = split_word(text);
     if language != "D" {
-        // C compilers' own pragmas mean nothing here.
+        // Pragmas for C compilers have no meaning here.
         return match language {
             "" => Err(Diagnostic::new(
                 "D_PRAGMA_MALFORM",
@@ -82,7 +84,7 @@ fn pragma(text: &str, span: Span, macros: &Macros) -> Result<Option<Pragma>> {
     }))
 }
 
-/// Checks the words of the pragma `name`; the error is a tag and a message.
+/// Checks the words of the pragma `name`. An error is a tag and a message.
 fn check(name: &str, words: &[String]) -> Result<(), (&'static str, String)> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let malformed = |shape: &str| Err(("D_PRAGMA_MALFORM", format!("malformed #pragma {shape}")));
@@ -99,7 +101,8 @@ fn check(name: &str, words: &[String]) -> Result<(), (&'static str, String)> {
             "invalid class {class} specified by #pragma depends_on"
         )),
         ("depends_on", _) => malformed("depends_on <class> <name>"),
-        // One name, or `provider`, its name, and which part of its probes' names.
+        // The name of an object, or `provider`, the provider's name, and a part of its probes'
+        // names.
         ("attributes", [attributes, _] | [attributes, "provider", _, _]) => {
             match crate::stability::parse(attributes).is_some() {
                 true => Ok(()),
@@ -115,14 +118,15 @@ fn check(name: &str, words: &[String]) -> Result<(), (&'static str, String)> {
     }
 }
 
-/// Whether `text` is two or three numbers between dots.
+/// Whether `text` is two or three numbers separated by dots.
 fn is_version(text: &str) -> bool {
     let parts = text.split('.');
     (2..=3).contains(&parts.clone().count())
         && parts.into_iter().all(|part| part.parse::<u16>().is_ok())
 }
 
-/// The words of a pragma: what stands between blanks and comments. Quotes hold blanks in and are left out.
+/// Splits a pragma into words at white space and comments. Quotes protect white space and are
+/// removed.
 fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

@@ -3,15 +3,15 @@
 
 //! Providers that applications define: `provider name { probe name(parameters) : (arguments); … };`
 //!
-//! The parameters are what the application passes, the arguments what programs see; without a list of arguments they are
-//! the same.
+//! The parameters are what the application passes; the arguments are what programs see. Without a
+//! list of arguments the two are the same.
 
 use super::ast::{ProbeDefinition, Provider};
 use super::parser::Parser;
 use crate::diag::Result;
 
 impl Parser<'_> {
-    /// A provider; the current token is its keyword.
+    /// Parses a provider. The current token must be its keyword.
     pub(super) fn provider(&mut self) -> Result<Provider> {
         let start = self.span;
         self.advance()?;

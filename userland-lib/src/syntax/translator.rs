@@ -8,7 +8,7 @@ use super::parser::Parser;
 use crate::diag::Result;
 
 impl Parser<'_> {
-    /// A translator; the current token is its keyword.
+    /// Parses a translator. The current token must be its keyword.
     pub(super) fn translator(&mut self) -> Result<Translator> {
         let start = self.span;
         self.advance()?;

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! A syntax tree as text: a line for each node, indented below the node that it is a part of.
+//! Prints a syntax tree as text: one line for each node, indented below its parent.
 //!
-//! It shows how a program was understood: precedence, what belongs to which `else`, what a declaration declares. Names
-//! are not looked up yet, so it shows nothing of types.
+//! It shows how a program was parsed: precedence, which `else` belongs to which `if`, what a
+//! declaration declares. Names have not been looked up at this point, so it shows no types.
 
 use super::ast::{
     Ast, Clause, Declaration, Expr, ExprKind, Item, Provider, Scope, Stmt, Translator,
@@ -12,7 +12,7 @@ use super::ast::{
 use crate::source::{Source, Span};
 use std::fmt::Write;
 
-/// The tree of the program `ast` of `source`.
+/// Returns the tree `ast` of the program `source` as text.
 pub fn text(source: &Source, ast: &Ast) -> String {
     let mut printer = Printer {
         source,
@@ -41,7 +41,7 @@ struct Printer<'s> {
 }
 
 impl Printer<'_> {
-    /// A node without parts: the line of the source that it is in, and what it is.
+    /// Prints a node without children: its line in the source, and its description.
     fn line(&mut self, span: Span, words: &str) {
         let number = self.source.position(span.start).line;
         let indent = 2 * self.depth;
@@ -56,7 +56,7 @@ impl Printer<'_> {
         self.depth -= 1;
     }
 
-    /// The words of the source that a node was made of.
+    /// Returns the source text of a node, with white space reduced to single blanks.
     fn words(&self, span: Span) -> String {
         let words: Vec<&str> = self.source.slice(span).split_whitespace().collect();
         words.join(" ")

@@ -1,23 +1,24 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Where the name of a type stands, and where one was meant that is none.
+//! Recognizes names of types, and names that were meant as types but are not.
 //!
-//! Only names that are types are read as such where an expression may stand as well. What can be no expression is read as a
-//! type whatever its name: the checker then tells that there is no such type, instead of a mistake at the word after it.
+//! Where an expression is also possible, only the name of a type is read as a type. Where no
+//! expression is possible, any name is read as a type: the checker then reports that there is no
+//! such type, which is clearer than a syntax error at the next word.
 //!
-//! Invariant: a name that is no type is taken for one only where the text is wrong either way.
+//! Invariant: a name that is not a type is read as one only if the text is wrong either way.
 
 use super::ast::{BaseKind, BaseType, Declarator, Expr, ExprKind, TypeName};
 use super::lexer::{Lexer, Tok};
 use super::parser::{begins_type, is_reserved, Parser};
 use crate::diag::Result;
 
-/// How C's programmers call the types that they define, and hardly anything else.
+/// The usual suffix of the names of types in C; hardly any other names have it.
 pub const SUFFIX: &str = "_t";
 
 impl Parser<'_> {
-    /// `(type)` if that is what stands here; else nothing is read.
+    /// Parses `(type)` if it stands here; otherwise consumes nothing.
     pub(super) fn parenthesized_type(&mut self) -> Result<Option<TypeName>> {
         let mark = self.mark();
         self.advance()?;
@@ -44,13 +45,15 @@ impl Parser<'_> {
             return Ok(self.is_type(module.as_deref(), &name));
         }
         Ok(match ahead.token(self.in_predicate)?.0 {
-            // Only `)`, a star, another word or a separator of types can follow a typedef's name.
+            // Only `)`, a star, another word or a separator of types can follow the name of a
+            // typedef.
             Tok::Punct(")" | "*" | "," | "]" | ">") | Tok::Ident(_) => self.is_type(None, &name),
             _ => false,
         })
     }
 
-    /// A name with its module, if one stands here, and what follows it.
+    /// Returns the module and the name that stand here, and a lexer positioned after them; `None`
+    /// if there is no name.
     fn name_ahead(&self) -> Result<Option<(Option<String>, String, Lexer<'_>)>> {
         let mut ahead = self.lexer.clone();
         let (module, name) = match &self.token {
@@ -77,8 +80,8 @@ impl Parser<'_> {
         Ok(Some((module, name, ahead)))
     }
 
-    /// Whether a name, stars and then one of `ends` stand here: no expression does so, whatever the name is. A pointer to a
-    /// function, `name (*)`, is no other.
+    /// Whether a name, stars and then one of `ends` stand here. No expression looks like this,
+    /// whatever the name is. A pointer to a function, `name (*)`, also counts.
     pub(super) fn pointer_ahead(&self, ends: &[&str]) -> Result<bool> {
         let Some((module, name, mut ahead)) = self.name_ahead()? else {
             return Ok(false);
@@ -100,8 +103,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether the key of an associative array begins here, whose type is none: in a constant no comma and no word follows a
-    /// name.
+    /// Whether a key of an associative array begins here whose type does not exist. In an array's
+    /// size, a constant, no comma and no word follows a name.
     pub(super) fn key_ahead(&mut self) -> Result<bool> {
         let Tok::Ident(word) = &self.token else {
             return Ok(false);
@@ -113,7 +116,8 @@ impl Parser<'_> {
         Ok(followed || self.pointer_ahead(&["]", ","])?)
     }
 
-    /// The cast to a type that is none that `inner`, which stood in parentheses, was meant as: an operand follows it.
+    /// Parses a cast to a type that does not exist, if `inner`, a name in parentheses, was meant as
+    /// that: then an operand follows it. Otherwise consumes nothing.
     pub(super) fn cast_meant(&mut self, inner: &Expr) -> Result<Option<Expr>> {
         let ExprKind::Name { module, name } = &inner.kind else {
             return Ok(None);
@@ -155,8 +159,9 @@ impl Parser<'_> {
         }))
     }
 
-    /// Whether stars and a name follow a word at the top of a program, and then what only follows a declared name: no
-    /// description of a probe does so. `glued`: the star follows the word at once, so that it may all be a pattern.
+    /// Whether stars and a name, and then something that only follows a declared name, come after a
+    /// word at the top level of a program. No probe description looks like this. `glued` means that
+    /// the star directly follows the word, so that all of it may be a pattern.
     pub(super) fn declares_pointer(&self, mut ahead: Lexer<'_>, glued: bool) -> bool {
         let mut next = || ahead.token(false).map(|(token, _)| token);
         let mut token = next();

@@ -1,16 +1,16 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Arithmetic types: C's promotions and conversions, and which types go together.
+//! Arithmetic types: C's promotions and conversions, and the compatibility of types.
 
 use super::{Kind, Ty, Types, POINTER_SIZE};
 
-/// Size and sign of an integer type.
+/// Size and signedness of an integer type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct IntType {
-    /// Bytes.
+    /// Size in bytes.
     pub size: u8,
-    /// Whether it has a sign.
+    /// Whether it is signed.
     pub signed: bool,
 }
 
@@ -29,12 +29,12 @@ impl IntType {
 }
 
 impl Types<'_> {
-    /// Size and sign of an integer or an enumeration.
+    /// Returns the size and signedness of an integer or an enumeration.
     pub fn int(&self, ty: Ty) -> Option<IntType> {
         match self.base(ty) {
             Kind::Int { int, .. } => Some(*int),
             Kind::Enum(id) => Some(self.enums[id.0 as usize].int),
-            // As after C's promotion: a type narrower than `int` has become a signed one.
+            // As after C's integer promotion, a type narrower than `int` counts as signed.
             Kind::Inferred(shown) => self.int(*shown).map(|shown| IntType {
                 size: 8,
                 signed: shown.signed || shown.size < IntType::INT.size,
@@ -53,7 +53,7 @@ impl Types<'_> {
         matches!(self.base(ty), Kind::Pointer { .. })
     }
 
-    /// Bytes of a floating-point number of a format that D computes in.
+    /// Returns the size in bytes of a floating-point type, if it has a format in which D computes.
     pub fn float(&self, ty: Ty) -> Option<u8> {
         match self.base(ty) {
             Kind::Float {
@@ -74,7 +74,7 @@ impl Types<'_> {
         self.is_number(ty) || self.is_pointer(ty)
     }
 
-    /// Whether a register holds a value of type `ty`, and not its address.
+    /// Whether a register holds a value of type `ty` itself, not its address.
     pub fn fits_register(&self, ty: Ty) -> bool {
         self.is_scalar(ty)
             && self
@@ -87,8 +87,8 @@ impl Types<'_> {
         matches!(self.base(ty), Kind::String)
     }
 
-    /// Whether a string can be made of a value of type `ty` as it stands: strings, arrays of and pointers to
-    /// characters.
+    /// Whether a value of type `ty` can be used as a string without conversion: strings, and arrays
+    /// of and pointers to characters.
     pub fn is_string_like(&self, ty: Ty) -> bool {
         self.is_string(ty)
             || self
@@ -96,12 +96,12 @@ impl Types<'_> {
                 .is_some_and(|element| self.is_char(element))
     }
 
-    /// Whether nothing is known of `ty` yet.
+    /// Whether the type `ty` is still unknown.
     pub fn is_dynamic(&self, ty: Ty) -> bool {
         matches!(self.base(ty), Kind::Dynamic)
     }
 
-    /// The type in which a single integer computes: at least an `int`.
+    /// Returns the type in which a single integer is computed: at least an `int`.
     pub fn promote(&self, ty: Ty) -> Ty {
         match self.int(ty) {
             Some(int) if int.size < 4 => Ty::INT,
@@ -114,8 +114,8 @@ impl Types<'_> {
         }
     }
 
-    /// The type of an integer variable that nobody declared and that is given values of type `ty`; `ty` itself where that
-    /// is no integer, or has 64 bits already.
+    /// Returns the type of an undeclared integer variable that is assigned values of type `ty`.
+    /// Returns `ty` itself if it is not an integer or already has 64 bits.
     pub fn inferred(&mut self, ty: Ty) -> Ty {
         match (self.base(ty), self.int(ty)) {
             (Kind::Inferred(_), _) | (_, None | Some(IntType { size: 8.., .. })) => ty,
@@ -123,7 +123,7 @@ impl Types<'_> {
         }
     }
 
-    /// The type as which a value of type `ty` is shown.
+    /// Returns the type as which a value of type `ty` is shown.
     pub fn shown(&self, ty: Ty) -> Ty {
         match *self.base(ty) {
             Kind::Inferred(shown) => shown,
@@ -131,7 +131,8 @@ impl Types<'_> {
         }
     }
 
-    /// The integer type that has the values of both as C's conversions make them: one of C's own where they differ.
+    /// Returns the integer type to which C's conversions bring values of both types. If the two
+    /// differ, it is one of C's basic types.
     pub fn joined(&self, left: Ty, right: Ty) -> Option<Ty> {
         let (left, right) = (self.shown(left), self.shown(right));
         match self.int(left)? == self.int(right)? {
@@ -140,8 +141,9 @@ impl Types<'_> {
         }
     }
 
-    /// The type in which two numbers compute: the larger, and the unsigned of two equally large integers. Any
-    /// floating-point type is larger than all integers. What is computed of an undeclared variable has 64 bits as that has.
+    /// Returns the type in which two numbers are computed: the larger type, or the unsigned one of
+    /// two equally large integers. Any floating-point type counts as larger than all integers. A
+    /// result computed from an undeclared variable has 64 bits, as the variable has.
     pub fn usual(&self, left: Ty, right: Ty) -> Option<Ty> {
         let shown = (self.shown(left), self.shown(right));
         if shown != (left, right) {
@@ -169,8 +171,9 @@ impl Types<'_> {
         })
     }
 
-    /// The type of what two integers give together: the larger of theirs, and the unsigned of two equally large. D has
-    /// no promotion to `int` there; what is computed is computed in the type that [`Types::usual`] tells.
+    /// Returns the type of the result of an operation on two integers: the larger operand's type,
+    /// or the unsigned one of two equally large. D does not promote this type to `int`; the
+    /// operation itself is computed in the type that [`Types::usual`] returns.
     pub fn ranked(&self, left: Ty, right: Ty) -> Option<Ty> {
         let (l, r) = (self.int(left)?, self.int(right)?);
         if l.size.max(r.size) >= IntType::INT.size {
@@ -183,7 +186,7 @@ impl Types<'_> {
         })
     }
 
-    /// Whether two types are the same but for names and qualifiers, at every level.
+    /// Whether two types are the same except for names and qualifiers, at every level.
     pub fn compatible(&self, left: Ty, right: Ty) -> bool {
         let (left, right) = (self.resolve(left), self.resolve(right));
         if left == right {
@@ -194,7 +197,7 @@ impl Types<'_> {
             (Kind::Array(l, a), Kind::Array(r, b)) => a == b && self.compatible(*l, *r),
             (Kind::Int { int: l, .. }, Kind::Int { int: r, .. }) => l == r,
             (Kind::Record(_), Kind::Record(_)) => {
-                // The kernel may have the same structure once for itself and once for a module.
+                // The kernel and a module may each describe the same structure.
                 let (l, r) = (self.tag(left), self.tag(right));
                 l == r
                     && l.is_some_and(|(_, name)| !name.is_empty())
@@ -221,8 +224,8 @@ impl Types<'_> {
         }
     }
 
-    /// Whether two pointers (or an array and a pointer) can be compared and assigned: they point to the same type, or
-    /// one of them to `void`.
+    /// Whether two pointers (or an array and a pointer) can be compared and assigned: they point to
+    /// the same type, or one of them points to `void`.
     pub fn pointers_agree(&self, left: Ty, right: Ty) -> bool {
         match (self.pointee(left), self.pointee(right)) {
             (Some(l), Some(r)) => {
@@ -233,8 +236,9 @@ impl Types<'_> {
         }
     }
 
-    /// Whether a value of type `from` can be given where `to` is expected: numbers to numbers, pointers that agree,
-    /// what strings are made of to strings, the same structure.
+    /// Whether a value of type `from` can be used where `to` is expected: a number for a number, a
+    /// pointer for a pointer that agrees with it, a string or an array of characters for a string
+    /// or a pointer to characters, and the same structure.
     pub fn assignable(&self, to: Ty, from: Ty) -> bool {
         if self.is_number(to) && self.is_number(from) {
             return true;
@@ -253,7 +257,7 @@ impl Types<'_> {
     }
 }
 
-/// C's own type of a shape that is at least an `int`'s.
+/// Returns C's basic type of a shape that is at least an `int`'s.
 fn of_shape(int: IntType) -> Ty {
     match (int.size > 4, int.signed) {
         (false, true) => Ty::INT,

@@ -1,14 +1,16 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The types that D has by itself.
+//! D's own types.
 //!
-//! They are entered first and in one order, so that their numbers are constants. C's words for integers come first;
-//! the typedefs after them are those that D programs may rely on without any kernel type.
+//! They are entered first and in a fixed order, so that their numbers are constants. `void` and C's
+//! arithmetic types come first, then D's own types; the typedefs after them are those that a D
+//! program may use without any kernel type.
 
 use super::{IntType, Kind, Ty, Types};
 
-/// Names, sizes and signs of the integers, in the order of their numbers from [`Ty::CHAR`] on.
+/// Names, sizes in bytes and signedness of the integers, in the order of their numbers from
+/// [`Ty::CHAR`] on.
 const INTS: &[(&str, u8, bool)] = &[
     ("char", 1, true),
     ("signed char", 1, true),
@@ -24,10 +26,11 @@ const INTS: &[(&str, u8, bool)] = &[
     ("_Bool", 1, false),
 ];
 
-/// Floating-point types, from [`Ty::FLOAT`] on.
+/// Floating-point types with their sizes in bytes, from [`Ty::FLOAT`] on.
 const FLOATS: &[(&str, u8)] = &[("float", 4), ("double", 8), ("long double", 16)];
 
-/// Typedefs with what they stand for. The first ones have constants, from [`Ty::INT8_T`] on.
+/// Typedefs and the types that they stand for. The first ones have constants, from [`Ty::INT8_T`]
+/// on.
 const TYPEDEFS: &[(&str, Ty)] = &[
     ("int8_t", Ty::CHAR),
     ("int16_t", Ty::SHORT),
@@ -92,13 +95,13 @@ impl Ty {
     pub const LONG_DOUBLE: Self = Self(15);
     /// `string`
     pub const STRING: Self = Self(16);
-    /// What `stack()` and `ustack()` make.
+    /// The type of `stack()` and `ustack()` as actions.
     pub const STACK: Self = Self(17);
-    /// What `sym()`, `func()` and `mod()` make.
+    /// The type of `sym()`, `func()` and `mod()`.
     pub const SYMBOL: Self = Self(18);
-    /// What `usym()` and its kin make.
+    /// The type of `usym()`, `ufunc()`, `umod()` and `uaddr()`.
     pub const USYMBOL: Self = Self(19);
-    /// What is not known yet.
+    /// A type that is not known yet.
     pub const DYNAMIC: Self = Self(20);
     /// `void *`
     pub const VOID_POINTER: Self = Self(21);
@@ -132,16 +135,17 @@ impl Ty {
     pub const UID_T: Self = Self(35);
     /// `gid_t`
     pub const GID_T: Self = Self(36);
-    /// What `jstack()` makes.
+    /// The type of `jstack()`.
     pub const JSTACK: Self = Self(Self::INT8_T.0 + TYPEDEFS.len() as u32);
-    /// An undeclared variable that is shown as an `int`, and what is computed of it.
+    /// The type of an undeclared variable that is shown as an `int`, and of expressions of it.
     pub const INFERRED_INT: Self = Self(Self::JSTACK.0 + 1);
-    /// An undeclared variable that is shown as an `unsigned int`, and what is computed of it.
+    /// The type of an undeclared variable that is shown as an `unsigned int`, and of expressions of
+    /// it.
     pub const INFERRED_UINT: Self = Self(Self::JSTACK.0 + 2);
 }
 
 impl Types<'_> {
-    /// Enters the types of D itself into the empty table.
+    /// Enters D's own types into the empty table.
     pub(super) fn enter_builtins(&mut self) {
         self.enter(Kind::Void);
         for &(name, size, signed) in INTS {
@@ -172,8 +176,8 @@ impl Types<'_> {
         self.enter(Kind::Inferred(Ty::UINT));
     }
 
-    /// The type that C's words name, in whatever order they stand: `long unsigned`. `None` for words that do not go
-    /// together.
+    /// Returns the basic type that C's keywords name in any order, such as `long unsigned`; `None`
+    /// for words that do not go together.
     pub fn from_words<'a>(words: impl IntoIterator<Item = &'a str>) -> Option<Ty> {
         let (mut sign, mut longs, mut base) = (None, 0, None);
         for word in words {

@@ -1,28 +1,32 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Types as CTF (`-xctypes`, `-xdtypes`), for tools that read that format.
+//! Writes types as CTF (`-xctypes`, `-xdtypes`), for tools that read that format.
 //!
-//! CTF is a header, the types one after another, and their names. A type is three words (name, kind, and size or the type
-//! that it refers to) and what its kind adds; types refer to each other by number, in the order of the file, from 1 on. The
-//! layout is version 3's, as `ctf.h` of binutils gives it.
+//! A CTF file is a header, the types one after another, and their names. A type is three words
+//! (name, kind, and either its size or the type that it refers to), followed by data that depend on
+//! the kind. Types refer to each other by number; they are numbered from 1 in the order of the
+//! file. The layout is that of version 3, as in `ctf.h` of binutils.
 //!
-//! D has two containers: C's, with C's words and what programs used of the kernel, and D's own, with what D, its
-//! libraries and programs declare. Each file stands for itself: what its types refer to is in it. A structure of the kernel whose
-//! members nobody looked at is declared and not defined, so that a file is as small as what was used.
+//! D has two containers. C's holds C's basic types and the types of the kernel and of processes
+//! that programs used. D's holds the types that D, its libraries and the programs declare. Each
+//! file is self-contained: it holds every type that its types refer to. A structure whose members
+//! were never used is declared but not defined, which keeps the file as small as what was used.
 //!
-//! Invariant: a type has its number before anything that it refers to is written, so that types may refer to each other.
+//! Invariant: a type gets its number before anything that it refers to is written, so that types
+//! may refer to each other.
 
 use super::record::Body;
 use super::{Enum, Kind, Record, Ty, Types};
 use std::collections::{HashMap, VecDeque};
 
 const MAGIC: u16 = 0xdff2;
+/// The stored value of `CTF_VERSION_3`.
 const VERSION_3: u8 = 4;
-/// Bytes of the header.
+/// Size of the header in bytes.
 const HEADER: usize = 52;
 
-// Kinds of types.
+// The kinds of types.
 const INTEGER: u32 = 1;
 const FLOAT: u32 = 2;
 const POINTER: u32 = 3;
@@ -34,30 +38,30 @@ const ENUM: u32 = 8;
 const FORWARD: u32 = 9;
 const TYPEDEF: u32 = 10;
 const CONST: u32 = 12;
-/// A bit-field's part of its type.
+/// A bit-field: a range of the bits of an integer type.
 const SLICE: u32 = 14;
 
-// What an integer's bits are.
+// The encoding bits of an integer.
 const SIGNED: u32 = 1;
 const CHAR: u32 = 2;
 const BOOL: u32 = 4;
 
-/// Members and constants of a type at most.
+/// Maximum number of members or constants of a type.
 const LENGTH_MAX: usize = 0xff_ffff;
-/// Structures from this size on have members of another form.
+/// Structures of this size in bytes and more use another member format.
 const LARGE: u64 = 0x2000_0000;
 
-/// Which types.
+/// Selects a set of types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Container {
-    /// C's, and those of the kernel that were used.
+    /// C's basic types, and the types of the kernel and of processes that were used.
     C,
-    /// Those that D, its libraries and programs declare.
+    /// The types that D, its libraries and the programs declare.
     D,
 }
 
 impl Types<'_> {
-    /// The types of a container.
+    /// Returns the CTF file of a container.
     pub fn ctf(&self, container: Container) -> Vec<u8> {
         let mut roots: Vec<Ty> = match container {
             Container::C => self.of_c(),
@@ -95,21 +99,22 @@ impl Types<'_> {
 
 struct Writer<'a, 'w> {
     types: &'a Types<'w>,
-    /// Numbers of D's types; 0, which is nothing's, for those that C has no words for.
+    /// CTF numbers of the types in the table; 0, which no type has, for types that C cannot
+    /// express.
     numbers: HashMap<Ty, u32>,
-    /// Types whose numbers are given and that are to be written, in order.
+    /// Types that have a number and are still to be written, in order.
     waiting: VecDeque<Waiting>,
-    /// How many numbers are given.
+    /// How many numbers have been assigned.
     given: u32,
     text: Vec<u8>,
     names: Vec<u8>,
     known: HashMap<String, u32>,
 }
 
-/// What is to be written.
+/// An entry that is still to be written.
 enum Waiting {
     Type(Ty),
-    /// So many bits of an integer type.
+    /// The given number of bits of an integer type.
     Slice(Ty, u32),
 }
 
@@ -121,13 +126,13 @@ impl<'a, 'w> Writer<'a, 'w> {
             waiting: VecDeque::new(),
             given: 0,
             text: Vec::new(),
-            // The empty name is the first.
+            // Offset 0 is the empty name.
             names: vec![0],
             known: HashMap::from([(String::new(), 0)]),
         }
     }
 
-    /// The number of a type, which is written later if it is a new one.
+    /// Returns the number of a type. A type without a number gets one and is queued for writing.
     fn number(&mut self, ty: Ty) -> u32 {
         if let Some(&known) = self.numbers.get(&ty) {
             return known;
@@ -159,7 +164,7 @@ impl<'a, 'w> Writer<'a, 'w> {
                     self.begin("", SLICE, 0, size as u32);
                     let whole = self.number(ty);
                     self.word(whole);
-                    // The width is the upper half; the member tells where the bits are.
+                    // Offset and width in bits. The offset is 0 because the member states it.
                     let halves = [0, bits as u16].map(u16::to_ne_bytes);
                     self.text.extend(halves.as_flattened());
                 }
@@ -168,7 +173,8 @@ impl<'a, 'w> Writer<'a, 'w> {
         let mut file = Vec::with_capacity(HEADER + self.text.len() + self.names.len());
         file.extend(MAGIC.to_ne_bytes());
         file.extend([VERSION_3, 0]);
-        // Three names that it has not, and seven sections that begin where the types do, being empty.
+        // Three names that are absent, then the offsets of seven sections: six empty ones and the
+        // types, all of which begin at 0.
         for word in [0; 10] {
             file.extend(u32::to_ne_bytes(word));
         }
@@ -184,7 +190,7 @@ impl<'a, 'w> Writer<'a, 'w> {
         self.text.extend(word.to_ne_bytes());
     }
 
-    /// Where a name is among the names.
+    /// Returns the offset of a name in the name section; adds the name if it is new.
     fn name(&mut self, name: &str) -> u32 {
         if let Some(&known) = self.known.get(name) {
             return known;
@@ -196,7 +202,7 @@ impl<'a, 'w> Writer<'a, 'w> {
         place
     }
 
-    /// The three words of every type.
+    /// Writes the three words with which every type begins.
     fn begin(&mut self, name: &str, kind: u32, length: usize, size_or_type: u32) {
         /// The type can be looked up by its name.
         const ROOT: u32 = 1 << 25;
@@ -209,7 +215,8 @@ impl<'a, 'w> Writer<'a, 'w> {
     fn define(&mut self, ty: Ty) {
         let types = self.types;
         match types.kind(ty) {
-            // An integer of no bits, as compilers write it: readers take no type at all for an error.
+            // Written as an integer of no bits, as compilers do, because readers take the type 0
+            // for an error.
             Kind::Void => {
                 self.begin("void", INTEGER, 0, 0);
                 self.word(0);
@@ -236,7 +243,7 @@ impl<'a, 'w> Writer<'a, 'w> {
             Kind::Pointer { to, .. } => self.refer("", POINTER, *to),
             Kind::Typedef(name, target) => self.refer(name, TYPEDEF, *target),
             Kind::Const(target) => self.refer("", CONST, *target),
-            // Only variables have it, and these are not written.
+            // Only variables have this type, and variables are not written.
             Kind::Inferred(shown) => self.refer("", TYPEDEF, *shown),
             Kind::Array(element, count) => self.array("", *element, count.unwrap_or(0)),
             Kind::String => {
@@ -249,9 +256,10 @@ impl<'a, 'w> Writer<'a, 'w> {
                 variadic,
             } => {
                 let ret = self.number(*ret);
-                // No type at the end stands for more of them.
+                // The type 0 at the end marks a variadic function.
                 let mut params: Vec<u32> = params.iter().map(|ty| self.number(*ty)).collect();
                 params.extend(variadic.then_some(0));
+                // The list is padded to an even number of words.
                 self.begin("", FUNCTION, params.len(), ret);
                 params.resize(params.len().next_multiple_of(2), 0);
                 params.into_iter().for_each(|param| self.word(param));
@@ -271,7 +279,7 @@ impl<'a, 'w> Writer<'a, 'w> {
                     }
                 }
             }
-            // They have no numbers.
+            // These types have no numbers.
             Kind::Stack(_) | Kind::Symbol | Kind::Usymbol | Kind::Dynamic => {}
         }
     }
@@ -294,7 +302,7 @@ impl<'a, 'w> Writer<'a, 'w> {
         for (name, value) in named {
             let name = self.name(name);
             self.word(name);
-            // There is no room for more of a value.
+            // The format has only 32 bits for a value.
             self.word(*value as u32);
         }
     }
@@ -330,7 +338,7 @@ mod tests {
             .collect()
     }
 
-    /// The name that begins at `place`.
+    /// Returns the name at offset `place` of the names.
     fn name(file: &[u8], place: u32) -> &str {
         let header = words(&file[..HEADER]);
         let names = &file[HEADER + header[11] as usize..];
@@ -351,7 +359,7 @@ mod tests {
             assert_eq!(HEADER + types + names, file.len());
             assert_eq!((file[HEADER + types], file.last()), (0, Some(&0)));
         }
-        // C's first word is `char`.
+        // The first type of C's container is `char`.
         let file = types.ctf(Container::C);
         let first = words(&file[HEADER..HEADER + 16]);
         assert_eq!(name(&file, first[0]), "char");
@@ -381,7 +389,7 @@ mod tests {
         assert_eq!(name(&file, body[at + 3]), "next");
         assert_eq!(name(&file, body[at + 6]), "flag");
         assert_eq!([body[at + 4], body[at + 7]], [0, 64]);
-        // The pointer and the three bits were new.
+        // The pointer and the bit-field got consecutive numbers.
         assert_eq!(body[at + 5] + 1, body[at + 8]);
         let slice = [SLICE << 26 | 1 << 25, 4];
         let at = (0..body.len() - 4)

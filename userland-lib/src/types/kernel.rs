@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The kernel's types, taken from BTF into the table as they are asked for.
+//! The kernel's types, imported from BTF into the table on first use.
 //!
-//! Every BTF type that comes in is remembered by its BTF and number, so that it comes in once; a type of `vmlinux`
-//! that a module refers to is `vmlinux`'. What a damaged BTF fails to describe is `void`: it has a name nowhere, and
-//! whoever uses it is told that it has no members.
+//! Every imported BTF type is recorded by its BTF and number, so each is imported once. A `vmlinux`
+//! type that a module refers to is recorded as a type of `vmlinux`. A type that a damaged BTF fails
+//! to describe becomes `void`; a program that uses its members gets the error that it has none.
 
 use super::btf::{self, Btf, Proto, Qualifier, Type, TypeId};
 use super::record::{Body, RecordEntry};
@@ -16,19 +16,20 @@ use crate::world::TypeSource;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// D's own type that is no typedef of C's.
+/// D's own type that is not a typedef of a C type.
 const STRING: &str = "string";
 
-/// What came from the kernel so far.
+/// What has been imported from the kernel.
 #[derive(Clone, Default)]
 pub(super) struct Kernel {
-    /// The BTFs by name; `None` where there is none.
+    /// Numbers of the BTFs by name; `None` for a name without a BTF.
     by_name: HashMap<String, Option<u32>>,
     btfs: Vec<Arc<Btf>>,
     imported: HashMap<Origin, Ty>,
 }
 
-/// A type of a BTF: the BTF that has it itself, and its number there.
+/// A type of a BTF: the number of the BTF that defines the type (never one that only builds on it),
+/// and the type's number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Origin {
     btf: u32,
@@ -44,7 +45,7 @@ impl Kernel {
         }) as u32
     }
 
-    /// The BTF of a module.
+    /// Returns the number of a module's BTF, which it loads on first use.
     fn module(&mut self, world: &dyn TypeSource, name: &str) -> Option<u32> {
         if let Some(&known) = self.by_name.get(name) {
             return known;
@@ -56,7 +57,8 @@ impl Kernel {
 }
 
 impl Types<'_> {
-    /// Whether there is a module of this name whose types are known; an empty one stands for the kernel and all its modules.
+    /// Whether the types of this module are known. An empty name stands for the kernel and all its
+    /// modules.
     pub fn knows_module(&self, module: Option<&str>) -> bool {
         if self.is_process_scope(module) {
             return self.process_scope_error(module).is_none();
@@ -65,15 +67,16 @@ impl Types<'_> {
             || module.is_some_and(|name| name.is_empty() || self.world.btf(name).is_some())
     }
 
-    /// What the typedef `name` stands for: in `module`, or, without one, among D's own and the kernel's. An empty
-    /// module stands for the kernel and all its modules.
+    /// Looks up the typedef `name`: in `module`, or, without a module, among D's own and the
+    /// kernel's. An empty module stands for the kernel and all its modules.
     pub fn lookup_typedef(&mut self, module: Option<&str>, name: &str) -> Option<Ty> {
+        // C's basic types have the same meaning in every module.
         let word = module.and_then(|_| Self::from_words([name]));
         if word.is_some() && self.knows_module(module) {
             return word;
         }
         if self.is_process_scope(module) {
-            // Languages that have no tags call their structures by their names alone.
+            // Languages without tags name their structures by the name alone.
             let tags = [
                 dwarf::Tag::Typedef,
                 dwarf::Tag::Struct,
@@ -94,12 +97,14 @@ impl Types<'_> {
         if is_own_scope(module) && name == super::stack::NAME {
             return Some(self.stack_of(self.stack_frames));
         }
-        // A name in parentheses may be no type at all: not worth reading all modules' types.
+        // A name in parentheses may not be a type at all, so it is not worth reading the types of
+        // all modules.
         self.kernel_type(module.or(Some(VMLINUX)), name, &[btf::Kind::Typedef])
     }
 
-    /// The structure, union or enumeration of this tag: in `module`, or, without one, among D's own, the kernel's and
-    /// all its modules'. An empty module stands for the kernel and all its modules.
+    /// Looks up the structure, union or enumeration with this tag: in `module`, or, without a
+    /// module, among D's own, the kernel's and those of all its modules. An empty module stands for
+    /// the kernel and all its modules.
     pub fn lookup_tag(&mut self, tag: Tag, module: Option<&str>, name: &str) -> Option<Ty> {
         if let Some(declared) = is_own_scope(module)
             .then(|| self.declared_tag(tag, name))
@@ -123,8 +128,8 @@ impl Types<'_> {
         self.kernel_type(module, name, kinds)
     }
 
-    /// Type of the kernel's variable `name`, where its BTF tells. No module, or an empty one, stands for the kernel and
-    /// all its modules, here and below.
+    /// Returns the type of the kernel variable `name` if BTF describes it. No module, or an empty
+    /// one, stands for the kernel and all its modules, here and in the functions below.
     pub fn variable(&mut self, module: Option<&str>, name: &str) -> Option<Ty> {
         self.search(module, |types, number, btf| {
             let ty = btf.variable(name).ok()??;
@@ -132,22 +137,23 @@ impl Types<'_> {
         })
     }
 
-    /// What the kernel function `name` returns and takes.
+    /// Returns the return type and the parameter types of the kernel function `name`.
     pub fn function(&mut self, module: &str, name: &str) -> Option<(Ty, Vec<Ty>)> {
         self.search(Some(module), |types, number, btf| {
             Some(types.import_proto(number, btf.function(name).ok()??.proto))
         })
     }
 
-    /// What the kernel's tracepoint `name` passes.
+    /// Returns the types of the arguments that the kernel tracepoint `name` passes.
     pub fn tracepoint(&mut self, module: &str, name: &str) -> Option<Vec<Ty>> {
         self.search(Some(module), |types, number, btf| {
             Some(types.import_proto(number, btf.tracepoint(name).ok()??).1)
         })
     }
 
-    /// The enumeration constant `name`, the program's or the kernel's, with its type. For the latter every enumeration
-    /// is looked through: ask when nothing else has the name.
+    /// Returns the type and value of the enumeration constant `name` of the program or of the
+    /// kernel proper. For the kernel this searches all enumerations, so call it only when nothing
+    /// else has the name.
     pub fn enumerator(&mut self, name: &str) -> Option<(Ty, i64)> {
         if let Some(declared) = self.declared_constant(name) {
             return Some(declared);
@@ -165,7 +171,8 @@ impl Types<'_> {
         })
     }
 
-    /// The first answer of the BTF of `module`, or of the kernel's and then of all modules'.
+    /// Returns the first result of `ask`, called for the BTF of `module`, or for the kernel's and
+    /// then those of all modules.
     fn search<T>(
         &mut self,
         module: Option<&str>,
@@ -198,7 +205,7 @@ impl Types<'_> {
         self.import_at(number, id, MAX_DEPTH)
     }
 
-    /// The table's number of a BTF type.
+    /// Returns the number in the table of a BTF type; imports the type if it is new.
     fn import_at(&mut self, number: u32, id: TypeId, depth: u32) -> Ty {
         let Some(depth) = depth.checked_sub(1) else {
             return Ty::VOID;
@@ -282,7 +289,7 @@ impl Types<'_> {
         }
     }
 
-    /// An integer; under D's own name where D has it.
+    /// Returns the type of an integer: D's own type if one has the same name and size.
     fn integer(&mut self, int: &btf::Int<'_>) -> Ty {
         if let Some(own) = Self::from_words(int.name.split(' ')) {
             if self.size(own) == Some(u64::from(int.size)) {
@@ -308,7 +315,8 @@ impl Types<'_> {
         self.function_of(ret, &params, proto.variadic)
     }
 
-    /// A structure that is only named here: the one that the same BTF, or its base, has elsewhere, if any.
+    /// Returns the type of a structure that is only declared here: the definition in the same BTF
+    /// or its base, if there is one.
     fn forward(&mut self, origin: Origin, btf: &Btf, name: &str, is_union: bool, depth: u32) -> Ty {
         let kind = if is_union {
             btf::Kind::Union
@@ -325,7 +333,7 @@ impl Types<'_> {
         }
     }
 
-    /// The members of a kernel structure.
+    /// Imports the members of a kernel structure.
     pub(super) fn import_record(&mut self, origin: Origin) -> Option<Record> {
         let btf = self.kernel.btfs.get(origin.btf as usize)?.clone();
         let ty = btf.get(origin.id).ok()?;
@@ -353,7 +361,7 @@ impl Types<'_> {
             bit_offset: u64::from(member.bit_offset),
             bits: member.bit_size.map_or(0, u32::from),
         };
-        // Old encoders tell a bit-field's width by an integer type of its own.
+        // Old encoders give the width of a bit-field in an integer type of its own.
         let int = btf.resolve(member.ty).and_then(|id| btf.get(id));
         if let (0, Ok(Type::Int(int))) = (path.bits, int) {
             if u32::from(int.bits) < int.size.saturating_mul(8) && int.bits > 0 && !int.is_bool {

@@ -1,18 +1,20 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! D's types: C's, the program's own, and the kernel's.
+//! D's types: those of C, of the program and of the kernel.
 //!
-//! A type is a [`Ty`], a number in one table ([`Types`]) that only grows and lives as long as the compiler. What C
-//! derives (pointers, arrays, functions, qualified types, typedefs) is entered once, so that equal numbers mean the
-//! same type; structures, unions and enumerations are what they are by declaration, each with its own number.
+//! A type is a [`Ty`], a number in one table ([`Types`]). The table only grows and lives as long as
+//! the compiler. Derived types (pointers, arrays, functions, qualified types, typedefs) are entered
+//! once, so equal numbers mean the same type. Structures, unions and enumerations are distinguished
+//! by their declaration: each has its own number.
 //!
-//! The kernel's types enter the table when somebody names them, one at a time: a structure comes in as its name
-//! alone, and its members when they are asked for ([`Types::record`]). So rings of structures need no care, and a
-//! program pays for those types only that it touches.
+//! A kernel type enters the table on its first use. A structure enters with its name and size only;
+//! its members are imported when [`Types::record`] first needs them. Structures that refer to each
+//! other therefore need no special care, and a program pays only for the types that it touches.
 //!
-//! Names are looked for in the program's declarations, then among those of D itself, then in the kernel's BTF, and
-//! tags in its modules' too; `` mod`name `` asks one of them.
+//! A name is looked up among the program's declarations, then among D's own, then in the kernel's
+//! BTF; a tag is also looked up in the modules' BTF. `` mod`name `` is looked up in that module
+//! only.
 
 pub mod btf;
 
@@ -46,28 +48,28 @@ use record::RecordEntry;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// Bytes of a pointer: the kernel's.
+/// Size of a pointer in bytes, as in the kernel.
 pub const POINTER_SIZE: u64 = 8;
 
-/// Bytes of a string with its NUL, unless the option `strsize` says otherwise.
+/// Size of a string in bytes with its NUL, unless the option `strsize` sets another.
 pub const STRING_SIZE: u64 = 256;
 
-/// How deep types may nest: what is deeper is damaged.
+/// Maximum nesting of types; a type that nests deeper is treated as damaged.
 const MAX_DEPTH: u32 = 64;
 
-/// A type: its number in a [`Types`].
+/// A type: its number in a [`Types`] table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Ty(u32);
 
-/// A structure or union of a [`Types`].
+/// Number of a structure or union in a [`Types`] table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RecordId(u32);
 
-/// An enumeration of a [`Types`].
+/// Number of an enumeration in a [`Types`] table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct EnumId(u32);
 
-/// What sort of type a type is.
+/// The kind of a type.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// `void`
@@ -76,7 +78,7 @@ pub enum Kind {
     Int {
         /// Its name, as D writes it.
         name: Rc<str>,
-        /// Its size and sign.
+        /// Its size and signedness.
         int: IntType,
         /// Whether arrays of it are text.
         is_char: bool,
@@ -85,7 +87,7 @@ pub enum Kind {
     Float {
         /// Its name.
         name: Rc<str>,
-        /// Bytes.
+        /// Its size in bytes.
         size: u8,
     },
     /// A pointer.
@@ -94,44 +96,45 @@ pub enum Kind {
         to: Ty,
         /// Whether that is in user space.
         userland: bool,
-        /// Bytes that it takes in memory.
+        /// Size of the pointer in memory, in bytes.
         size: u8,
     },
-    /// An array; without a count where C's `[]` leaves it open.
+    /// An array; the count is absent for C's `[]`.
     Array(Ty, Option<u32>),
     /// A structure or union.
     Record(RecordId),
     /// An enumeration.
     Enum(EnumId),
-    /// An integer variable that nobody declared: it has 64 bits, and is shown as a value of this type wherever it is one.
+    /// An integer variable without a declaration. It has 64 bits; a value in the range of this type
+    /// is shown as one of this type.
     Inferred(Ty),
-    /// Another name of a type.
+    /// Another name for a type.
     Typedef(Rc<str>, Ty),
-    /// A type whose objects are not to be assigned to.
+    /// A `const` type: its objects cannot be assigned to.
     Const(Ty),
     /// A function.
     Function {
-        /// What it returns.
+        /// Its return type.
         ret: Ty,
         /// Its parameters.
         params: Rc<[Ty]>,
-        /// Whether more may follow.
+        /// Whether it takes further arguments (`...`).
         variadic: bool,
     },
     /// D's string.
     String,
-    /// A stack trace, by the name that messages give it: can be recorded and printed, but not computed with, as all that
-    /// follow.
+    /// A stack trace, with its name for messages. Like the variants below, it can be recorded and
+    /// printed but not computed with.
     Stack(&'static str),
-    /// A kernel address that is shown as a symbol.
+    /// A kernel address that is printed as a symbol.
     Symbol,
-    /// A user address that is shown as a symbol.
+    /// A user address that is printed as a symbol.
     Usymbol,
-    /// What is known when it is used: variables not yet assigned.
+    /// The type of a variable that has not been assigned yet.
     Dynamic,
 }
 
-/// Which name space a tag is of.
+/// The kinds of tags; each kind is a name space of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Tag {
     /// `struct`
@@ -143,7 +146,7 @@ pub enum Tag {
 }
 
 impl Tag {
-    /// C's word for it.
+    /// Returns C's keyword for it.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Struct => "struct",
@@ -156,11 +159,11 @@ impl Tag {
 /// An enumeration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Enum {
-    /// Its tag; empty where it has none.
+    /// Its tag; empty if it has none.
     pub name: String,
-    /// The integer that holds its values.
+    /// The integer type of its values.
     pub int: IntType,
-    /// Its constants.
+    /// Its constants, with their values.
     pub items: Vec<(String, i64)>,
 }
 
@@ -172,16 +175,16 @@ pub struct Types<'w> {
     numbers: HashMap<Kind, Ty>,
     records: Vec<RecordEntry>,
     enums: Vec<Rc<Enum>>,
-    /// Typedefs of D itself and of programs.
+    /// Typedefs of D itself and of the programs.
     typedefs: HashMap<String, Ty>,
-    /// Tags that programs declared.
+    /// Tags that the programs declared.
     tags: HashMap<(Tag, String), Ty>,
-    /// Enumeration constants that programs declared.
+    /// Enumeration constants that the programs declared.
     constants: HashMap<String, (Ty, i64)>,
     string_size: u64,
-    /// Stacks that are values, by the frames that they have.
+    /// The types of stack values, by their number of frames.
     stacks: HashMap<u32, Ty>,
-    /// The frames of those that a program names.
+    /// Number of frames of `dt_stack_t` where a program names it.
     stack_frames: u32,
     model: DataModel,
     kernel: Kernel,
@@ -189,7 +192,7 @@ pub struct Types<'w> {
 }
 
 impl<'w> Types<'w> {
-    /// The types that D has by itself, and those of `world` when they are asked for.
+    /// Creates a table with D's own types; the types of `world` are added on first use.
     pub fn new(world: &'w dyn TypeSource) -> Self {
         let mut types = Self {
             world,
@@ -211,17 +214,17 @@ impl<'w> Types<'w> {
         types
     }
 
-    /// How many bytes strings take with their NUL, from now on.
+    /// Sets the size of strings in bytes with their NUL.
     pub fn set_string_size(&mut self, size: u64) {
         self.string_size = size;
     }
 
-    /// The type's kind.
+    /// Returns the kind of a type.
     pub fn kind(&self, ty: Ty) -> &Kind {
         &self.kinds[ty.0 as usize]
     }
 
-    /// The number of a type of this kind, a new one if there is none.
+    /// Returns the number of the type of this kind; adds it if the table has none.
     fn enter(&mut self, kind: Kind) -> Ty {
         if let Some(&ty) = self.numbers.get(&kind) {
             return ty;
@@ -232,7 +235,7 @@ impl<'w> Types<'w> {
         ty
     }
 
-    /// A pointer to `to`.
+    /// Returns the type of a pointer to `to`.
     pub fn pointer_to(&mut self, to: Ty) -> Ty {
         self.enter(Kind::Pointer {
             to,
@@ -241,7 +244,7 @@ impl<'w> Types<'w> {
         })
     }
 
-    /// A pointer to `to` in user space.
+    /// Returns the type of a pointer to `to` in user space.
     pub fn user_pointer_to(&mut self, to: Ty) -> Ty {
         self.enter(Kind::Pointer {
             to,
@@ -250,18 +253,18 @@ impl<'w> Types<'w> {
         })
     }
 
-    /// A pointer to `to` as the program at hand declares it.
+    /// Returns the type of a pointer to `to`, of the size that the current data model gives it.
     pub fn declared_pointer_to(&mut self, to: Ty, userland: bool) -> Ty {
         let size = self.model.long();
         self.enter(Kind::Pointer { to, userland, size })
     }
 
-    /// An array of `element`.
+    /// Returns the type of an array of `element`.
     pub fn array_of(&mut self, element: Ty, count: Option<u32>) -> Ty {
         self.enter(Kind::Array(element, count))
     }
 
-    /// A function.
+    /// Returns the type of a function.
     pub fn function_of(&mut self, ret: Ty, params: &[Ty], variadic: bool) -> Ty {
         self.enter(Kind::Function {
             ret,
@@ -270,7 +273,7 @@ impl<'w> Types<'w> {
         })
     }
 
-    /// `target`, not to be assigned to.
+    /// Returns `target` with `const` added.
     pub fn const_of(&mut self, target: Ty) -> Ty {
         match self.kind(target) {
             Kind::Const(_) => target,
@@ -278,14 +281,15 @@ impl<'w> Types<'w> {
         }
     }
 
-    /// Declares the typedef `name`. A program's later declaration of the same name takes its place.
+    /// Declares the typedef `name`. A later declaration of the same name by a program replaces it.
     pub fn declare_typedef(&mut self, name: &str, target: Ty) -> Ty {
         let ty = self.enter(Kind::Typedef(name.into(), target));
         self.typedefs.insert(name.to_owned(), ty);
         ty
     }
 
-    /// Declares an enumeration and its constants. The error says which of them exists already.
+    /// Declares an enumeration and its constants. Fails with a message if the tag, or one of the
+    /// constants, already exists.
     pub fn declare_enum(
         &mut self,
         tag: Option<&str>,
@@ -320,32 +324,32 @@ impl<'w> Types<'w> {
         self.enter(Kind::Enum(id))
     }
 
-    /// The tag that a program has declared.
+    /// Returns the tag's type if a program has declared it.
     pub fn declared_tag(&self, tag: Tag, name: &str) -> Option<Ty> {
         self.tags.get(&(tag, name.to_owned())).copied()
     }
 
-    /// The typedef that a program, or D itself, has declared.
+    /// Returns the typedef's type if a program, or D itself, has declared it.
     pub fn declared_typedef(&self, name: &str) -> Option<Ty> {
         self.typedefs.get(name).copied()
     }
 
-    /// The enumeration constant that a program has declared, with its type.
+    /// Returns the enumeration constant and its type if a program has declared it.
     pub fn declared_constant(&self, name: &str) -> Option<(Ty, i64)> {
         self.constants.get(name).copied()
     }
 
-    /// `ty` without typedefs and qualifiers.
+    /// Returns `ty` without typedefs and qualifiers.
     pub fn resolve(&self, ty: Ty) -> Ty {
         let mut at = ty;
-        // Every number refers to smaller ones only, so this ends.
+        // A type refers only to types with smaller numbers, so the loop ends.
         while let Kind::Typedef(_, target) | Kind::Const(target) = *self.kind(at) {
             at = target;
         }
         at
     }
 
-    /// The kind of `ty` without typedefs and qualifiers.
+    /// Returns the kind of `ty` without typedefs and qualifiers.
     pub fn base(&self, ty: Ty) -> &Kind {
         self.kind(self.resolve(ty))
     }
@@ -364,7 +368,7 @@ impl<'w> Types<'w> {
         matches!(self.base(ty), Kind::Pointer { userland: true, .. })
     }
 
-    /// What `ty` points to, or an array of `ty` is made of.
+    /// Returns the type that `ty` points to, or the element type if `ty` is an array.
     pub fn pointee(&self, ty: Ty) -> Option<Ty> {
         match *self.base(ty) {
             Kind::Pointer { to: target, .. } | Kind::Array(target, _) => Some(target),
@@ -372,7 +376,7 @@ impl<'w> Types<'w> {
         }
     }
 
-    /// The enumeration that `ty` is.
+    /// Returns the enumeration if `ty` is one.
     pub fn enumeration(&self, ty: Ty) -> Option<Rc<Enum>> {
         match *self.base(ty) {
             Kind::Enum(EnumId(id)) => Some(self.enums[id as usize].clone()),
@@ -380,7 +384,8 @@ impl<'w> Types<'w> {
         }
     }
 
-    /// Bytes of a value; `None` for what has no size: `void`, functions, structures without members.
+    /// Returns the size of a value in bytes; `None` for `void`, functions and structures without
+    /// members, which have no size.
     pub fn size(&self, ty: Ty) -> Option<u64> {
         match self.base(ty) {
             Kind::Int { int, .. } => Some(u64::from(int.size)),
@@ -397,7 +402,8 @@ impl<'w> Types<'w> {
         }
     }
 
-    /// How the kernel is told of a value of this type; strings, arrays and structures go by reference.
+    /// Returns the description of the type for the kernel. Strings, arrays, structures and
+    /// floating-point numbers over 8 bytes are passed by reference.
     pub fn dif_type(&self, ty: Ty) -> DifType {
         let (kind, flags) = match self.base(ty) {
             Kind::String => (DIF_TYPE_STRING, DIF_TF_BYREF),
@@ -407,7 +413,8 @@ impl<'w> Types<'w> {
             _ => (DIF_TYPE_CTF, 0),
         };
         let size = match self.is_pointer(ty) {
-            // Whatever it takes elsewhere: it may be any address.
+            // In a register a pointer has 64 bits whatever its size in memory: it may hold any
+            // address.
             true => POINTER_SIZE,
             false => self.size(ty).unwrap_or(0),
         };
@@ -419,7 +426,7 @@ impl<'w> Types<'w> {
         }
     }
 
-    /// How the consumer is told of a value of this type.
+    /// Returns the description of the type for the consumer.
     pub fn record_kind(&self, ty: Ty) -> statement::Kind {
         match self.base(ty) {
             Kind::String => statement::Kind::String,

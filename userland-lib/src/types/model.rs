@@ -1,19 +1,21 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Data models: how large C's `long` and pointers are.
+//! Data models: the sizes of C's `long` and of pointers.
 //!
-//! A program is of the kernel's model unless `-32` says otherwise: then the types that it names are those of 32-bit
-//! programs, so that their structures can be read as they lie in memory. Only what a program itself writes is of its model:
-//! the kernel's types are what they are, and so are those of the D libraries, which speak of the kernel.
+//! A program has the kernel's model unless `-32` is given. With `-32`, the types that the program
+//! names are those of 32-bit programs, so that it can read their structures as they lie in memory.
+//! The model applies only to what the program itself writes: the kernel's types keep their sizes,
+//! and so do the types of the D libraries, which describe the kernel.
 //!
-//! Invariant: a value in a register and a variable that is a pointer have 64 bits in both models, so that addresses of the
-//! kernel and of scratch memory can be held; a pointer is narrow where its place in memory is the program's to declare.
+//! Invariant: in both models a value in a register and a variable of pointer type have 64 bits, so
+//! that they can hold addresses of the kernel and of scratch memory. A pointer is narrow only where
+//! the program declares its layout in memory.
 
 use super::{IntType, Kind, Ty, Types};
 use crate::arch::HOST;
 
-/// How large C's types are.
+/// The sizes of C's types.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DataModel {
     /// `long` and pointers have 64 bits.
@@ -23,7 +25,8 @@ pub enum DataModel {
     Ilp32,
 }
 
-/// D's own typedefs that are as large as a `long` or a pointer. Others, such as `int64_t`, have one size.
+/// D's own typedefs of the size of a `long` or a pointer. All others, such as `int64_t`, have a
+/// fixed size.
 const OF_MODEL: [&str; 6] = [
     "intptr_t",
     "size_t",
@@ -34,7 +37,7 @@ const OF_MODEL: [&str; 6] = [
 ];
 
 impl DataModel {
-    /// Bytes of a `long` and of a pointer.
+    /// Size of a `long` and of a pointer in bytes.
     pub const fn long(self) -> u8 {
         match self {
             Self::Lp64 => 8,
@@ -42,7 +45,8 @@ impl DataModel {
         }
     }
 
-    /// The largest alignment that a number has in a structure, bytes. i386 has none larger than a word's.
+    /// Largest alignment, in bytes, that a number has in a structure. On i386 no number is aligned
+    /// to more than a word.
     pub const fn alignment(self) -> u64 {
         match self {
             Self::Lp64 => 16,
@@ -52,17 +56,18 @@ impl DataModel {
 }
 
 impl Types<'_> {
-    /// Types that are named from now on are of this model.
+    /// Sets the model of the types that are named after this call.
     pub fn set_model(&mut self, model: DataModel) {
         self.model = model;
     }
 
-    /// The model of types that are named now.
+    /// Returns the model of the types that are named after this call.
     pub fn model(&self) -> DataModel {
         self.model
     }
 
-    /// What C's words, or a name of D's own, that stand for `ty` in the kernel's model stand for in the program's.
+    /// Returns the type that a basic C type or one of D's typedefs has in the current model; `ty`
+    /// is its type in the kernel's model.
     pub fn in_model(&mut self, ty: Ty) -> Ty {
         if self.model == DataModel::Lp64 {
             return ty;
@@ -80,7 +85,8 @@ impl Types<'_> {
         }
     }
 
-    /// The type of the integer constant `value` that has the type `ty` in the kernel's model.
+    /// Returns the type that the integer constant `value` has in the current model; `ty` is its
+    /// type in the kernel's model.
     pub fn constant_in_model(&mut self, ty: Ty, value: u64) -> Ty {
         match (self.model, ty) {
             (DataModel::Ilp32, Ty::LONG) if value > i32::MAX as u64 => Ty::LONGLONG,

@@ -1,15 +1,17 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Types from short C texts, as probes' argument descriptions have them: `struct task_struct *`.
+//! Parses types from short C texts, such as those in the argument descriptions of probes:
+//! `struct task_struct *`.
 //!
-//! The text is specifiers, stars and brackets. Whatever says more (a pointer to a function, a list of members) comes
-//! from BTF or from a program, never from such a text.
+//! The text consists of specifiers, stars and brackets. More complex types (a pointer to a
+//! function, a list of members) come from BTF or from a program, never from such a text.
 
 use super::{Kind, Tag, Ty, Types};
 
 impl Types<'_> {
-    /// The type of this text; `None` if it is none, or if it names a type that does not exist.
+    /// Parses a type. Returns `None` if the text is not a type, or if it names a type that does not
+    /// exist.
     pub fn parse(&mut self, text: &str) -> Option<Ty> {
         let declarator = text.find(['*', '[']).unwrap_or(text.len());
         let (specifiers, mut rest) = text.split_at(declarator);
@@ -71,7 +73,7 @@ impl Types<'_> {
         self.lookup_tag(tag, module, name)
     }
 
-    /// `ty` as element of the arrays of which `text` gives the sizes: `[2][3]`.
+    /// Returns the type of the arrays of `ty` whose sizes `text` gives: `[2][3]`.
     fn brackets(&mut self, ty: Ty, text: &str) -> Option<Ty> {
         let text = text.trim();
         let Some(inner) = text.strip_prefix('[') else {
@@ -87,7 +89,7 @@ impl Types<'_> {
     }
 }
 
-/// Splits `` module`name ``.
+/// Splits `` module`name `` into the module and the name.
 fn scope(text: &str) -> (Option<&str>, &str) {
     match text.split_once('`') {
         Some((module, name)) => (Some(module), name),

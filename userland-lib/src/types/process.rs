@@ -1,10 +1,12 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Types of a process' programs and libraries, taken from their debugging information into the table as they are asked for.
+//! Types of the programs and libraries of a process, imported from their debugging information
+//! (DWARF or CTF) into the table on first use.
 //!
-//! A type comes in once a file. Every pointer among them is one into user space, so whatever is reached through one is read
-//! from the process, never from the kernel. What a damaged file fails to describe is `void`.
+//! Each type is imported once per file. Every pointer in these types points into user space, so
+//! data that a program reaches through it are read from the process, never from the kernel. A type
+//! that a damaged file fails to describe becomes `void`.
 
 use super::record::{Body, RecordEntry};
 use super::{Enum, IntType, Kind, Member, Path, Record, Ty, Types, MAX_DEPTH};
@@ -13,34 +15,35 @@ use crate::pid::{self, Told};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// What came from processes so far.
+/// What has been imported from processes.
 #[derive(Clone, Default)]
 pub(super) struct Processes {
     told: Vec<Rc<dyn Told>>,
     imported: HashMap<Origin, Ty>,
 }
 
-/// A type of a file: who tells it, and its number there.
+/// A type of a file: the number of the source that describes it, and the type's number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Origin {
     told: u32,
     id: TypeId,
 }
 
-/// What a function of a process takes and returns.
+/// The parameter types and the return type of a function of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prototype {
-    /// What it returns.
+    /// Its return type.
     pub ret: Ty,
-    /// What it takes.
+    /// The types of its parameters.
     pub params: Vec<Ty>,
-    /// Whether the program has 64 bits.
+    /// Whether the program is a 64-bit program.
     pub is_wide: bool,
-    /// A `float` comes as a `double`.
+    /// Whether the caller passes a `float` as a `double`.
     pub promotes: bool,
 }
 
-/// The process and the module that a scope names: `` pid12`libc `` is the library's, `pid12` the program's.
+/// Returns the process and the module that a scope names: `` pid12`libc `` names the library,
+/// `pid12` the program itself.
 fn scope(module: Option<&str>) -> Option<(u32, &str)> {
     let scope = module?.strip_prefix(pid::PROVIDER)?;
     let (pid, module) = scope.split_once('`').unwrap_or((scope, pid::PROGRAM));
@@ -48,18 +51,20 @@ fn scope(module: Option<&str>) -> Option<(u32, &str)> {
 }
 
 impl Types<'_> {
-    /// Why nothing is known of the process' module that a scope names; nothing, if something is, or if it names no process.
+    /// Returns why the module of a process that a scope names cannot be read; `None` if it can, or
+    /// if the scope does not name a process.
     pub fn process_scope_error(&self, module: Option<&str>) -> Option<dwarf::Error> {
         let (pid, module) = scope(module)?;
         self.world.process_module(pid, module).err()
     }
 
-    /// Whether a scope is a process'.
+    /// Whether a scope names a process.
     pub fn is_process_scope(&self, module: Option<&str>) -> bool {
         scope(module).is_some()
     }
 
-    /// Whether `ty` is a structure or union of a process.
+    /// Whether `ty` is a structure or union of a process. This holds only until [`Types::record`]
+    /// has imported its members.
     pub fn is_of_process(&self, ty: Ty) -> bool {
         let Kind::Record(id) = *self.base(ty) else {
             return false;
@@ -68,7 +73,8 @@ impl Types<'_> {
         entry.is_some_and(|entry| matches!(entry.body, Body::Process(..)))
     }
 
-    /// The type that a process' module, which the scope names, has under this name: the first of these kinds.
+    /// Looks up `name` in the module of a process that the scope names. Within each source of types
+    /// the kinds in `tags` are tried in order.
     pub(super) fn type_of_process(
         &mut self,
         module: Option<&str>,
@@ -82,7 +88,8 @@ impl Types<'_> {
         Some(self.import_told(number, Some(id), MAX_DEPTH))
     }
 
-    /// What the function `func` of a module of the process `pid` takes and returns; nothing, if nobody tells of that function.
+    /// Returns the parameter types and the return type of the function `func` in a module of the
+    /// process `pid`; `None` if no debugging information describes the function.
     pub fn process_function(
         &mut self,
         pid: u32,
@@ -104,7 +111,7 @@ impl Types<'_> {
         }))
     }
 
-    /// The number of who tells of types.
+    /// Returns the number of a source of types; adds the source if it is new.
     fn told(&mut self, told: &Rc<dyn Told>) -> u32 {
         let all = &mut self.processes.told;
         let is_it = |known: &Rc<dyn Told>| std::ptr::addr_eq(Rc::as_ptr(known), Rc::as_ptr(told));
@@ -115,7 +122,8 @@ impl Types<'_> {
         }) as u32
     }
 
-    /// The table's number of a type that is told; of none, `void`.
+    /// Returns the number in the table of a type of a process; imports the type if it is new. No
+    /// type is `void`.
     fn import_told(&mut self, told: u32, id: Option<TypeId>, depth: u32) -> Ty {
         let (Some(id), Some(depth)) = (id, depth.checked_sub(1)) else {
             return Ty::VOID;
@@ -127,7 +135,7 @@ impl Types<'_> {
         let Some(from) = self.processes.told.get(told as usize).cloned() else {
             return Ty::VOID;
         };
-        // What is named may be a declaration, of which there are many.
+        // `id` may be one of many declarations of the same type.
         let id = from.defined(id);
         let origin = Origin { told, id };
         let known = self.processes.imported.get(&origin).copied();
@@ -155,7 +163,7 @@ impl Types<'_> {
             }
             Type::Array(element, counts) => {
                 let element = self.import_told(number, element, depth);
-                // The first dimension is the outermost; only that may be open.
+                // The first dimension is the outermost one, and only that may be left open.
                 let mut ty = element;
                 for (at, count) in counts.iter().enumerate().rev() {
                     let count = count.and_then(|count| u32::try_from(count).ok());
@@ -196,7 +204,7 @@ impl Types<'_> {
         }
     }
 
-    /// A number; under D's own name where D has it.
+    /// Returns the type of a number: D's own type if one has the same name and size.
     fn number_told(&mut self, name: &str, size: u64, base: Base) -> Ty {
         if let Some(own) = Self::from_words(name.split(' ')) {
             if self.size(own) == Some(size) {
@@ -218,7 +226,8 @@ impl Types<'_> {
         }
     }
 
-    /// A structure or union. One that is only named here is the one that the file has elsewhere, if any.
+    /// Returns the type of a structure or union. If it is only declared here, this is the
+    /// definition elsewhere in the file, if there is one.
     fn record_told(
         &mut self,
         origin: Origin,
@@ -249,7 +258,7 @@ impl Types<'_> {
         })
     }
 
-    /// The members of a structure of a process.
+    /// Imports the members of a structure of a process.
     pub(super) fn record_of_process(
         &mut self,
         origin: Origin,

@@ -3,10 +3,10 @@
 
 //! Structures and unions: members, layout, look-up.
 //!
-//! A kernel structure has the layout that its BTF tells. A structure that a program declares is laid out here, as the
-//! kernel's compiler would do it (the x86-64 and arm64 ABIs agree): members at multiples of their alignment,
-//! bit-fields packed from the lowest bit on without crossing a unit of their type, the size rounded up to the largest
-//! alignment.
+//! A kernel structure has the layout that its BTF describes. A structure that a program declares is
+//! laid out here as the kernel's compiler would do it (the x86-64 and arm64 ABIs agree): members at
+//! multiples of their alignment, bit-fields packed from the lowest bit up without crossing a unit
+//! of their type, and the size rounded up to the largest alignment.
 
 use super::kernel::Origin;
 use super::process;
@@ -16,33 +16,35 @@ use std::rc::Rc;
 /// A structure or union whose members are known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Its tag; empty where it has none.
+    /// Its tag; empty if it has none.
     pub name: String,
     /// Whether it is a union.
     pub is_union: bool,
-    /// Bytes.
+    /// Its size in bytes.
     pub size: u64,
     /// The members in order.
     pub members: Vec<Member>,
 }
 
-/// A member.
+/// A member of a structure or union.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// Its name; empty for an anonymous structure or union, whose members count as the outer one's.
+    /// Its name; empty for an anonymous structure or union, whose members count as members of the
+    /// outer one.
     pub name: String,
-    /// Where it is.
+    /// Its position and type.
     pub path: Path,
 }
 
-/// A place within a structure.
+/// The position and type of a part of a structure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Path {
-    /// Bits from the structure's start; of a bit-field, to its lowest bit as little-endian machines count.
+    /// Offset from the start of the structure in bits. For a bit-field this is the offset of its
+    /// lowest bit, as little-endian machines number bits.
     pub bit_offset: u64,
     /// Its type.
     pub ty: Ty,
-    /// Width of a bit-field, 0 for a plain member.
+    /// Width of a bit-field in bits; 0 for a plain member.
     pub bits: u32,
 }
 
@@ -54,27 +56,28 @@ pub(super) struct RecordEntry {
     pub body: Body,
 }
 
-/// How much of a record is known.
+/// What is known of a record.
 #[derive(Clone, Debug)]
 pub(super) enum Body {
-    /// Only the name.
+    /// Only its name.
     Incomplete,
-    /// That the kernel has it, and its size.
+    /// The kernel defines it; its size in bytes.
     Kernel(Origin, u64),
-    /// That a process has it, and its size.
+    /// A process defines it; its size in bytes.
     Process(process::Origin, u64),
-    /// All.
+    /// Everything.
     Complete(Rc<Record>),
 }
 
-/// A record in the making: members are laid out one by one.
+/// The state while a record's members are laid out one by one.
 struct Layout {
     is_union: bool,
-    /// Where the next member may start, in bits.
+    /// First bit where the next member may start.
     next: u64,
-    /// Bits of the largest member so far.
+    /// End of the record so far, in bits: of the last member of a structure, of the largest of a
+    /// union.
     end: u64,
-    /// The largest alignment so far, bytes.
+    /// The largest alignment so far, in bytes.
     align: u64,
     members: Vec<Member>,
 }
@@ -84,16 +87,16 @@ struct Layout {
 enum LayoutError {
     /// Its type has no size.
     Incomplete,
-    /// Its width is not that of a bit-field of its type.
+    /// It is a bit-field, but its type is not an integer, or its width is 0 or exceeds its type.
     Width,
     /// The record is too large.
     Large,
-    /// There is a member of that name.
+    /// The record already has a member of that name.
     Duplicate,
 }
 
 impl LayoutError {
-    /// What to tell about the member `name` of `record`.
+    /// Returns the error message about the member `name` of `record`.
     fn text(self, name: &str, record: &str) -> String {
         match self {
             Self::Incomplete => {
@@ -107,7 +110,7 @@ impl LayoutError {
 }
 
 impl Layout {
-    /// No members yet.
+    /// Starts a record without members.
     fn new(is_union: bool) -> Self {
         Self {
             is_union,
@@ -118,7 +121,8 @@ impl Layout {
         }
     }
 
-    /// Adds a member; an unnamed bit-field takes room alone, one of width 0 ends the unit.
+    /// Adds a member. An unnamed bit-field only takes up space; an unnamed one of width 0 ends the
+    /// current unit.
     fn add(
         &mut self,
         types: &mut Types<'_>,
@@ -168,7 +172,7 @@ impl Layout {
         Ok(())
     }
 
-    /// The record of the members so far.
+    /// Returns the record of the members added so far.
     fn finish(self, name: &str) -> Result<Record, LayoutError> {
         Ok(Record {
             name: name.to_owned(),
@@ -186,9 +190,10 @@ fn round_up(value: u64, unit: u64) -> Result<u64, LayoutError> {
 }
 
 impl Types<'_> {
-    /// Declares a structure or union: its tag alone, or, as often as once, its members as well (name, type, width of a
-    /// bit-field). Declare the tag before the members' types are looked up, for they may point to it. The error is
-    /// what is wrong with the members.
+    /// Declares a structure or union. The tag alone may be declared any number of times; the
+    /// members (name, type, width of a bit-field) at most once. Declare the tag before you look up
+    /// the members' types, because they may point to it. Fails with a message about the member or
+    /// the redeclaration.
     pub fn declare_record(
         &mut self,
         is_union: bool,
@@ -253,7 +258,8 @@ impl Types<'_> {
         matches!(self.base(ty), Kind::Record(_))
     }
 
-    /// The tag of a structure, union or enumeration, empty where it has none.
+    /// Returns the kind and the tag of a structure, union or enumeration. The tag is empty if it
+    /// has none.
     pub fn tag(&self, ty: Ty) -> Option<(Tag, &str)> {
         match *self.base(ty) {
             Kind::Record(RecordId(id)) => {
@@ -278,7 +284,8 @@ impl Types<'_> {
         }
     }
 
-    /// The structure or union that `ty` is; `None` if it is none or its members are not known.
+    /// Returns the structure or union `ty`; `None` if `ty` is another type or its members are not
+    /// known.
     pub fn record(&mut self, ty: Ty) -> Option<Rc<Record>> {
         let Kind::Record(RecordId(id)) = *self.base(ty) else {
             return None;
@@ -294,7 +301,8 @@ impl Types<'_> {
         Some(record)
     }
 
-    /// The member `name` of the structure or union `ty`, also where it is one of an anonymous member's.
+    /// Finds the member `name` of the structure or union `ty`, including the members of its
+    /// anonymous members.
     pub fn member(&mut self, ty: Ty, name: &str) -> Option<Path> {
         self.member_at(ty, name, 0, MAX_DEPTH)
     }
@@ -324,7 +332,7 @@ impl Types<'_> {
         None
     }
 
-    /// Names of all members, those of anonymous members with the others': for suggestions.
+    /// Returns the names of all members, including those of anonymous members, for suggestions.
     pub fn member_names(&mut self, ty: Ty) -> Vec<String> {
         let mut names = Vec::new();
         let mut pending = vec![(ty, 0)];
@@ -343,7 +351,7 @@ impl Types<'_> {
         names
     }
 
-    /// What addresses of values are multiples of, bytes.
+    /// Returns the alignment of values of this type in bytes.
     pub fn align(&mut self, ty: Ty) -> u64 {
         self.align_at(ty, MAX_DEPTH)
     }
@@ -360,7 +368,8 @@ impl Types<'_> {
         }
     }
 
-    /// BTF tells no alignment: it is the largest that the members have and that places and size agree with.
+    /// Returns the alignment of a record in bytes. BTF does not state it, so this is the largest
+    /// alignment of a member that agrees with the member's offset and with the record's size.
     fn record_align(&mut self, ty: Ty, depth: u32) -> u64 {
         let Some(record) = self.record(ty) else {
             return 1;

@@ -1,21 +1,22 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Types with names like a given one, for suggestions.
+//! Finds types with a name like a given one, for suggestions.
 //!
-//! All names are gone through, which is much work for the kernel's; it is done for programs that are wrong only.
+//! This compares all names, which is expensive for those of the kernel. It is done only for
+//! programs that have an error.
 
 use super::btf::{Btf, Type, TypeId};
 use super::{Tag, Types};
 use crate::diag::nearest;
 
 impl Types<'_> {
-    /// The name nearest to `name` among those of typedefs, or of the tags of one sort: the programs', D's own, and the
-    /// kernel's.
+    /// Returns the name nearest to `name` among the typedefs, or among the tags of one kind: those
+    /// of the programs, of D itself and of the kernel.
     pub fn similar(&self, tag: Option<Tag>, name: &str) -> Option<String> {
         let mut names: Vec<&str> = match tag {
             None => self.typedefs.keys().map(String::as_str).collect(),
-            // A tag without members may be there by an earlier mistake alone.
+            // A tag without members may exist only because of an earlier mistake.
             Some(tag) => self
                 .tags
                 .iter()
@@ -32,7 +33,7 @@ impl Types<'_> {
     }
 }
 
-/// The name of a type of the kernel's that is a typedef, or has a tag of the sort.
+/// Returns the name of a kernel type if it is a typedef, or has a tag of the requested kind.
 fn name_of(btf: &Btf, id: TypeId, tag: Option<Tag>) -> Option<&str> {
     let fits = match (btf.get(id).ok()?, tag) {
         (Type::Typedef { .. }, tag) => tag.is_none(),

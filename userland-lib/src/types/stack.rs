@@ -1,25 +1,26 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Stacks that are values.
+//! Stacks as values.
 //!
-//! `stack()` as an action is a record that the kernel makes. In an expression it is a value, a structure like any other: a head
-//! and as many addresses as were asked for ([`StackHead`](dtrace_uapi::types::StackHead)). How many there are is part of the
-//! type, so there is one for each number, and all are called `dt_stack_t`; where a program writes that name it means the number
-//! that the option `stackframes` says.
+//! As an action, `stack()` is a record that the kernel writes. In an expression it is a value, an
+//! ordinary structure: a head ([`StackHead`](dtrace_uapi::types::StackHead)) and as many addresses
+//! as the program requested. The number of addresses is part of the type, so there is one type for
+//! each number. All of them are named `dt_stack_t`; where a program writes that name, it means the
+//! number that the option `stackframes` sets.
 
 use super::{Kind, Ty, Types};
 use dtrace_uapi::limits::FRAMES_MAX;
 use dtrace_uapi::types::StackHead;
 
-/// The name of these types.
+/// The common name of these types.
 pub(super) const NAME: &str = "dt_stack_t";
 
 const VALUE_AND_RECORD: &str =
     "the one is a stack that was kept, the other what stack( ) or ustack( ) records here";
 
 impl Types<'_> {
-    /// The type of a stack of up to `frames` frames.
+    /// Returns the type of a stack of up to `frames` frames.
     pub fn stack_of(&mut self, frames: u32) -> Ty {
         if let Some(&known) = self.stacks.get(&frames) {
             return known;
@@ -34,19 +35,19 @@ impl Types<'_> {
         ];
         let members = members.map(|(name, ty)| (name.to_owned(), ty, None));
         let record = self.declare_record(false, None, Some(members.into()));
-        // Five members of different names, of types that have a size.
+        // Cannot fail: the five members have different names and types with a size.
         let record = record.unwrap_or(Ty::STACK);
         let ty = self.enter(Kind::Typedef(NAME.into(), record));
         self.stacks.insert(frames, ty);
         ty
     }
 
-    /// How many frames `dt_stack_t` means, from now on.
+    /// Sets the number of frames of the type that `dt_stack_t` names, up to `FRAMES_MAX`.
     pub fn set_stack_frames(&mut self, frames: u32) {
         self.stack_frames = frames.min(FRAMES_MAX);
     }
 
-    /// In what two types that have one name differ, if they are stacks and do.
+    /// Explains the difference of two types of the same name, if both are stacks and they differ.
     pub fn stacks_differ(&self, one: Ty, other: Ty) -> Option<String> {
         let is_record = |ty| matches!(self.base(ty), Kind::Stack(_));
         match (self.frames_of(one), self.frames_of(other)) {
@@ -59,7 +60,8 @@ impl Types<'_> {
         }
     }
 
-    /// How many frames a value of this type has room for, if it is a stack.
+    /// Returns the number of frames for which a value of this type has room, if it is a stack
+    /// value.
     pub fn frames_of(&self, ty: Ty) -> Option<u32> {
         let base = self.resolve(ty);
         let Kind::Record(_) = self.kind(base) else {

@@ -10,7 +10,7 @@ use crate::world::{Nowhere, TypeSource};
 use std::cell::Cell;
 use std::sync::Arc;
 
-/// A kernel with one module, which counts how often it is asked.
+/// A kernel with one module; counts the requests for BTF.
 struct World {
     vmlinux: Arc<Btf>,
     module: Arc<Btf>,
@@ -422,7 +422,8 @@ fn declared_structures_are_laid_out_as_c_does() {
         .iter()
         .map(|m| (m.name.as_str(), m.path.bit_offset, m.path.bits))
         .collect();
-    // gcc: l at 8, s at 16, a in the bits behind s, b in the next unit, d behind it
+    // As gcc does: `l` at byte 8, `s` at 16, `a` in the bits after `s`, `b` in the next unit, `d`
+    // after it.
     assert_eq!(
         offsets,
         [

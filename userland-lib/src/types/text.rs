@@ -1,17 +1,17 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Types as C writes them, for messages.
+//! Types in C notation, for messages.
 
 use super::{Kind, Ty, Types};
 
 impl Types<'_> {
-    /// The type as C text: `struct task_struct *`, `int (*)(void *)`.
+    /// Returns the type in C notation: `struct task_struct *`, `int (*)(void *)`.
     pub fn name(&self, ty: Ty) -> String {
         self.declaration(ty, "")
     }
 
-    /// A declaration of `name` with the type, as C text: `char comm[16]`.
+    /// Returns a declaration of `name` with the type, in C notation: `char comm[16]`.
     pub fn declaration(&self, ty: Ty, name: &str) -> String {
         let mut inner = name.to_owned();
         let mut qualifiers = String::new();
@@ -67,7 +67,7 @@ impl Types<'_> {
         format!("({})", texts.join(", "))
     }
 
-    /// The name of a type that no declarator makes.
+    /// Returns the name of a type that is not formed by a declarator.
     fn base_name(&self, ty: Ty, kind: &Kind) -> String {
         match kind {
             Kind::Void => "void".to_owned(),

@@ -1,16 +1,21 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Tables that were made before, on disk.
+//! A cache of unwind tables on disk.
 //!
-//! Interpreting what a large library tells takes a tenth of a second, and each tracing begins with it. Reading and hashing it and reading
-//! its table takes a tenth of that (`examples/table_cost.rs`), so the table is kept, by the hash ([`Key`]) of all that it is made from. The
-//! hash is a cryptographic one: files are hostile, and whoever could make another file's hash could alter the stacks of its programs.
-//! What a file says of itself, its build-id, is hashed with the rest and decides nothing alone.
+//! Interpreting the unwind information of a large library takes a tenth of a second, and each
+//! tracing session begins with it. Reading and hashing that information and reading its table takes
+//! a tenth of that (`examples/table_cost.rs`). The table is therefore cached under the hash
+//! ([`Key`]) of everything that it is built from. The hash is a cryptographic one because files are
+//! untrusted input: an attacker who could produce another file's hash could alter the stacks of its
+//! programs. The build ID, which a file states about itself, is hashed with the rest and decides
+//! nothing alone.
 //!
-//! The superuser's tables are his alone, whoever's environment he has, and so are each other user's: see [`Folder`]. An entry is
-//! not trusted for that. It is used if all of it is what was written for this very key, and is a table; else it is removed. Whatever
-//! goes wrong, the table is made from the file: the cache changes how long something takes, and nothing else.
+//! The superuser's cache is in a fixed place and private, regardless of the environment, and so is
+//! each other user's: see [`Folder`]. Entries are verified nevertheless. An entry is used only if
+//! it is exactly what was written for this key and is a valid table; otherwise it is removed.
+//! Whenever something fails, the table is built from the file: the cache affects only how long this
+//! takes.
 //!
 //! An entry's numbers are little-endian:
 //!
@@ -33,43 +38,44 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
-/// What an entry begins with.
+/// The magic number at the start of an entry.
 const MAGIC: [u8; 8] = *b"DTUWKEPT";
-/// Of this layout.
+/// The version of this layout.
 const VERSION: u32 = 1;
-/// Bytes in front of the table.
+/// Size of the header, in bytes.
 const HEADER: usize = 56;
-/// Bytes of a disk that all entries together take.
+/// Maximum disk space that all entries together take, in bytes.
 const MOST: u64 = 64 << 20;
-/// Where the superuser's caches are.
+/// The superuser's base folder.
 const SYSTEM: &str = "/var/cache";
 
-/// Tables that were made before.
+/// A cache of unwind tables.
 pub struct Cache {
     folder: Folder,
 }
 
 impl Cache {
-    /// The user's own: below `/var/cache` for the superuser, for others below `$XDG_CACHE_HOME` or `~/.cache`. `None`: he has none, or
-    /// others might write to it.
+    /// Opens the user's own cache: below `/var/cache` for the superuser, for others below
+    /// `$XDG_CACHE_HOME` or `~/.cache`. `None` if the user has no such folder or if other users
+    /// might write to it.
     pub fn usual() -> Option<Self> {
         let user = Uid::effective();
         let own = ["XDG_CACHE_HOME", "HOME"].map(std::env::var_os);
         let base = base(user, own)?;
         if !user.is_root() {
-            // There it is, or has no place.
+            // If this fails, either the folder exists or opening the cache fails too.
             let _ = DirBuilder::new().mode(0o700).create(&base);
         }
         Self::below(&base)
     }
 
-    /// That of a folder, which must be there.
+    /// Opens the cache below `base`, which must exist.
     pub fn below(base: &Path) -> Option<Self> {
         let folder = Folder::open(base, Uid::effective(), MOST).ok()?;
         Some(Self { folder })
     }
 
-    /// The table that was kept by this key.
+    /// Returns the cached table for `key`. Removes an entry that is not valid.
     pub(super) fn load(&self, key: &Key) -> Option<Vec<u8>> {
         let name = key.to_string();
         let most = (HEADER + SIZE_MAX) as u64;
@@ -87,16 +93,16 @@ impl Cache {
         read.ok()
     }
 
-    /// Keeps a table by a key, if there is room.
+    /// Stores a table under `key` if there is room.
     pub(super) fn store(&self, key: &Key, table: &[u8]) {
-        // Where it fails the table is made anew the next time.
+        // If this fails, the table is built again the next time.
         let _ = self
             .folder
             .write(&key.to_string(), &[&header(key, table), table]);
     }
 }
 
-/// What stands before a table.
+/// Returns the header of an entry for `table`.
 fn header(key: &Key, table: &[u8]) -> Vec<u8> {
     let mut header = Vec::with_capacity(HEADER);
     header.extend(MAGIC);
@@ -107,8 +113,9 @@ fn header(key: &Key, table: &[u8]) -> Vec<u8> {
     header
 }
 
-/// Where a user's caches are, who has these `XDG_CACHE_HOME` and `HOME` (XDG Base Directory Specification: a path that is not absolute is
-/// none). The superuser may have another user's environment.
+/// Returns the base folder of a user's caches, given the values of `XDG_CACHE_HOME` and `HOME`.
+/// According to the XDG Base Directory Specification a path that is not absolute is ignored. The
+/// superuser's environment is ignored because it may be another user's.
 fn base(user: Uid, [caches, home]: [Option<OsString>; 2]) -> Option<PathBuf> {
     if user.is_root() {
         return Some(SYSTEM.into());

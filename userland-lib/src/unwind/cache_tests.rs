@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Tables that are found again, and entries that are not what they should be.
+//! Tests: tables are found again, and invalid entries are refused.
 
 use super::super::folder::tests::Base;
 use super::super::rows::Rows;
@@ -16,7 +16,7 @@ use std::os::unix::fs::{symlink, FileExt as _};
 
 const KEY: Key = Key([0xa5; 32]);
 
-/// A table whose rows depend on a number.
+/// Builds a table whose rows depend on `offset`.
 fn table(offset: i32) -> Vec<u8> {
     let (address, size) = (0, 0x1000);
     let mut rows = Rows::new(vec![Text {
@@ -30,7 +30,7 @@ fn table(offset: i32) -> Vec<u8> {
     rows.into_table(Word::Eight).unwrap()
 }
 
-/// A large library that every machine has.
+/// Returns the contents of a large library that every machine has.
 fn libc() -> Vec<u8> {
     let maps = mappings_of(std::process::id()).unwrap();
     let libc = maps
@@ -39,7 +39,7 @@ fn libc() -> Vec<u8> {
     fs::read(&libc.unwrap().path).unwrap()
 }
 
-/// The same file but for one rule.
+/// Returns the same file with one rule changed.
 fn altered(library: &[u8]) -> Vec<u8> {
     let file = object::File::parse(library).unwrap();
     let (offset, size) = file
@@ -78,7 +78,7 @@ fn a_table_is_made_once() {
     assert_eq!(names.len(), 1);
     assert_eq!(table_of(&file, Some(&cache)), made);
     assert_eq!(base.names(), names);
-    // That it was not made again shows where another one is kept.
+    // Replacing the cached entry shows that the table comes from the cache.
     let path = base.files().join(&names[0]);
     let entry = fs::read(&path).unwrap();
     let key = Key(entry[HEADER - 32..HEADER].try_into().unwrap());
@@ -116,7 +116,8 @@ fn who_takes_anothers_build_id_has_his_own_table() {
     }
 }
 
-/// Writes an entry, has it changed, and looks for it: it must be gone, and another one be possible.
+/// Writes an entry, changes it with `change`, and loads it: the entry must be removed, and storing
+/// a new one must work.
 fn is_refused(name: &str, change: impl FnOnce(&Base, &Path)) {
     let base = Base::new("damage");
     let cache = Cache::below(&base.0).unwrap();
@@ -176,7 +177,7 @@ fn without_a_place_tables_are_made_all_the_same() {
     let [name] = &base.names()[..] else {
         panic!("{:?}", base.names());
     };
-    // Something that is no file stands in the entry's place.
+    // A directory takes the place of the entry.
     fs::remove_file(base.files().join(name)).unwrap();
     fs::create_dir(base.files().join(name)).unwrap();
     assert_eq!(table_of(&file, Some(&cache)), made);

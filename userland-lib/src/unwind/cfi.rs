@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! From what a compiler tells of each instruction (DWARF 5, 6.4) to rules.
+//! Converts call frame information (DWARF 5, section 6.4) to rules.
 
 use super::rows::Rows;
 use crate::arch::Registers;
@@ -12,12 +12,14 @@ use gimli::{
     UnwindTableRow,
 };
 
-/// Bytes of what many functions have in common, which is interpreted for each of them.
+/// Maximum size in bytes of a CIE, the part that many functions share, because it is interpreted
+/// again for each of them.
 const COMMON_MAX: u64 = 1024;
-/// Operations of an expression that are looked at.
+/// Maximum number of operations in an expression.
 const OPERATIONS_MAX: usize = 16;
 
-/// Reads a section's entries. What is damaged is left out; a damaged head ends the list.
+/// Reads a section's entries. Damaged entries are skipped; a damaged entry header ends the reading,
+/// because the next entry cannot be found.
 pub(super) fn read<R: Reader, S: UnwindSection<R>>(
     section: &S,
     bases: &BaseAddresses,
@@ -35,7 +37,7 @@ pub(super) fn read<R: Reader, S: UnwindSection<R>>(
         let entry = entry.parse(S::cie_from_offset).ok();
         if let Some(entry) = entry.filter(|entry| entry.cie().entry_len().into_u64() <= COMMON_MAX)
         {
-            // The rows before the damage hold.
+            // Keep the rows that precede damage.
             let _ = read_entry(section, bases, registers, &entry, &mut context, rows);
         }
     }
@@ -73,12 +75,15 @@ struct Reading<'a, S> {
 }
 
 impl<S> Reading<'_, S> {
+    /// Returns the rule of a row of an ordinary function. `None` if it cannot be expressed: the
+    /// return address must be right below the CFA.
     fn rule<R: Reader>(&self, row: &UnwindTableRow<R::Offset>) -> Option<Rule>
     where
         S: UnwindSection<R>,
     {
         let word = self.registers.word.bytes() as i64;
         let cfa = match row.register(self.registers.return_address) {
+            // The outermost function has no return address.
             RegisterRule::Undefined => Cfa::End,
             RegisterRule::Offset(at) if at == -word => self.cfa(row.cfa())?,
             _ => return None,
@@ -114,7 +119,8 @@ impl<S> Reading<'_, S> {
         }
     }
 
-    /// The linker's stubs push a word more from some byte of each sixteen on.
+    /// Recognizes the CFA expression of the linker's stubs (PLT): from a certain byte of each
+    /// 16-byte stub on, one more word has been pushed.
     fn linkage<R: Reader>(&self, operations: &[Operation<R>]) -> Option<Cfa> {
         let [sp, ip, Operation::UnsignedConstant { value: 15 }, Operation::And, Operation::UnsignedConstant { value: from }, Operation::Ge, Operation::UnsignedConstant { value: shift }, Operation::Shl, Operation::Plus] =
             operations
@@ -130,7 +136,7 @@ impl<S> Reading<'_, S> {
         (is_ip && is_word).then_some(Cfa::Linkage(at, i16::try_from(*from).ok()?))
     }
 
-    /// A signal's frame, which says where the kernel has put the stack pointer.
+    /// Returns the rule of a signal frame, which says where the kernel saved the stack pointer.
     fn signal<R: Reader>(&self, row: &UnwindTableRow<R::Offset>) -> Option<Rule>
     where
         S: UnwindSection<R>,
@@ -151,6 +157,8 @@ impl<S> Reading<'_, S> {
         }
     }
 
+    /// Returns the frame pointer's rule for an expression: it is saved at a distance from the frame
+    /// pointer of this frame.
     fn chained<R: Reader>(&self, operations: &[Operation<R>]) -> FramePointer {
         let [from] = operations else {
             return FramePointer::Lost;
@@ -163,6 +171,7 @@ impl<S> Reading<'_, S> {
         }
     }
 
+    /// Returns the register and the offset of an operation that adds them.
     fn register<R: Reader>(&self, operation: &Operation<R>) -> Option<(Base, i32)> {
         match operation {
             Operation::RegisterOffset {
@@ -181,7 +190,7 @@ impl<S> Reading<'_, S> {
         }
     }
 
-    /// The first operations of an expression; none if it is damaged.
+    /// Returns the operations of an expression. Empty if it is damaged or too long.
     fn operations<R: Reader>(
         &self,
         expression: gimli::UnwindExpression<R::Offset>,

@@ -1,15 +1,19 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! A folder of small files that may go at any time, of one user alone.
+//! A cache folder of small files that belongs to one user. Any of the files may disappear at any
+//! time.
 //!
-//! Whoever could write there could tell us what to do, so the folder is used only if it and the one above it are its user's, if nobody else
-//! can write to the upper one, and if nobody else can even look into the lower one. Both are opened without following a link, and
-//! all that is done then is done by the descriptor: nobody can exchange the folder afterwards. A file is written under another name and then
-//! renamed, so that each is whole. It is not synced: what a crash makes of it is the reader's to notice.
+//! Anyone who could write to the folder could influence what DTrace does. It is therefore used only
+//! if the user owns it and its parent, if nobody else can write to the parent, and if nobody else
+//! has any access to the folder itself. Both are opened without following a link, and all later
+//! operations are relative to the descriptor, so that nobody can replace the folder afterwards. A
+//! file is written under a temporary name and then renamed, so that each file is complete. It is
+//! not synced: the reader must detect what a crash leaves.
 //!
-//! What was not used for longest goes when room is needed. The time of a file's last change says when it was used. Files are looked
-//! through only where one is written. What a writer that was killed has left counts as any other file, and goes in its turn.
+//! When room is needed, the least recently used files are removed. A file's modification time is
+//! the time of its last use. Files are listed only when one is written. The temporary files of a
+//! writer that was killed count like any other file and are removed in their turn.
 
 use nix::dir::Dir;
 use nix::errno::Errno;
@@ -25,44 +29,47 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
-/// The folder's name, and that of the one above it.
+/// The names of the parent folder and of the folder.
 const NAMES: [&str; 2] = ["dtrace", "unwind"];
-/// What is asked of a folder and of a file: no link is followed, and nothing is waited for.
+/// Flags for opening a folder or a file: do not follow a link, do not block (on a pipe).
 const FLAGS: OFlag = OFlag::O_RDONLY
     .union(OFlag::O_NOFOLLOW)
     .union(OFlag::O_NONBLOCK)
     .union(OFlag::O_CLOEXEC);
-/// Bytes of a disk that a file takes are a multiple of this.
+/// Disk space is allocated in multiples of this many bytes.
 const BLOCK: u64 = 4096;
-/// What the name of a file that is being written begins with.
+/// Prefix of the temporary names under which files are written.
 const NEW: &str = "new-";
 
-/// A folder of its user's.
+/// An open cache folder.
 pub(super) struct Folder {
     dir: OwnedFd,
     owner: Uid,
-    /// Bytes of a disk that all files together may take.
+    /// Maximum disk space that all files together may take, in bytes.
     most: u64,
 }
 
-/// A file: when it was used, what it takes, its name.
+/// A file: its last use, its disk space in bytes, its name.
 type Kept = ((i64, i64), u64, CString);
 
 impl Folder {
-    /// The folder `dtrace/unwind` below `base`, which is made where it is missing. An error: it cannot be, or others might write to it.
+    /// Opens the folder `dtrace/unwind` below `base` and creates it if it is missing. Fails if it
+    /// cannot be created or opened, or if other users might write to it.
     pub fn open(base: &Path, owner: Uid, most: u64) -> io::Result<Self> {
         let [upper, lower] = NAMES;
         let base = File::open(base)?;
-        // Others look for what they have above it.
+        // Users other than the owner may look for their own files in the parent.
         let upper = enter(&base, upper, owner, 0o755, 0o022)?;
         let dir = enter(&upper, lower, owner, 0o700, 0o077)?;
         Ok(Self { dir, owner, most })
     }
 
-    /// The bytes of a file, `most` at most, which is in use now. [`InvalidData`](io::ErrorKind::InvalidData): it is none that was written here.
+    /// Returns the contents of a file and marks it as used. The error is
+    /// [`InvalidData`](io::ErrorKind::InvalidData) if it is not a regular file that the owner alone
+    /// can write to, or has more than `most` bytes.
     pub fn read(&self, name: &str, most: u64) -> io::Result<Vec<u8>> {
         let file = match openat(&self.dir, name, FLAGS, Mode::empty()) {
-            // A link.
+            // It is a symbolic link.
             Err(Errno::ELOOP) => return Err(io::ErrorKind::InvalidData.into()),
             opened => opened?,
         };
@@ -72,14 +79,14 @@ impl Folder {
             return Err(io::ErrorKind::InvalidData.into());
         }
         let file = File::from(file);
-        // It can be read where it cannot be written.
+        // The folder may be readable but not writable, for example on a read-only file system.
         let _ = file.set_modified(SystemTime::now());
         let mut bytes = Vec::with_capacity(size as usize);
         file.take(most).read_to_end(&mut bytes)?;
         Ok(bytes)
     }
 
-    /// Puts a file there, of these bytes one behind the other.
+    /// Writes a file of these byte strings, one after the other. Replaces an existing file.
     pub fn write(&self, name: &str, bytes: &[&[u8]]) -> io::Result<()> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let size = bytes.iter().map(|part| part.len() as u64).sum();
@@ -98,12 +105,13 @@ impl Folder {
         placed
     }
 
-    /// Removes a file. One that cannot be removed stays, and is refused the next time too.
+    /// Removes a file. Errors are ignored: `read` rejects a bad file that stays again the next
+    /// time.
     pub fn remove(&self, name: &str) {
         let _ = unlinkat(&self.dir, name, UnlinkatFlags::NoRemoveDir);
     }
 
-    /// Removes what was not used for longest, until a file of this size has room.
+    /// Removes the least recently used files until a file of `size` bytes fits.
     fn make_room(&self, size: u64) -> io::Result<()> {
         let mut files = self.files()?;
         files.sort();
@@ -115,7 +123,7 @@ impl Folder {
                 break;
             }
             match unlinkat(&self.dir, name.as_c_str(), UnlinkatFlags::NoRemoveDir) {
-                // Another writer may have made the same room.
+                // A concurrent writer may have removed the same file.
                 Ok(()) | Err(Errno::ENOENT) => left = left.saturating_sub(*size),
                 Err(errno) => return Err(errno.into()),
             }
@@ -125,11 +133,11 @@ impl Folder {
 
     fn files(&self) -> io::Result<Vec<Kept>> {
         let mut files = Vec::new();
-        // A descriptor of its own, which begins with the first name.
+        // A separate descriptor, whose directory position starts at the first name.
         let mut dir = Dir::openat(&self.dir, ".", FLAGS | OFlag::O_DIRECTORY, Mode::empty())?;
         for entry in dir.iter() {
             let name = entry?.file_name().to_owned();
-            // It may have gone meanwhile.
+            // The file may have been removed since it was listed.
             let about = fstatat(&self.dir, name.as_c_str(), AtFlags::AT_SYMLINK_NOFOLLOW);
             if let Some(about) = about.ok().filter(is_file) {
                 let size = on_disk(u64::try_from(about.st_size).unwrap_or(0));
@@ -140,9 +148,10 @@ impl Folder {
     }
 }
 
-/// Opens a folder of `owner`'s, to whom alone the bits `denied` may be given. It is made with `mode` where it is missing.
+/// Opens a folder that `owner` owns and whose mode has none of the bits `denied`. Creates it with
+/// `mode` if it is missing.
 fn enter(above: impl AsFd, name: &str, owner: Uid, mode: u32, denied: u32) -> io::Result<OwnedFd> {
-    // Where that fails the folder is there, or opening it fails too.
+    // If this fails, either the folder exists or opening it fails too.
     let _ = mkdirat(&above, name, Mode::from_bits_truncate(mode));
     let dir = openat(&above, name, FLAGS | OFlag::O_DIRECTORY, Mode::empty())?;
     match is_of(&fstat(&dir)?, owner, denied) {
@@ -159,7 +168,7 @@ fn is_file(about: &FileStat) -> bool {
     about.st_mode & S_IFMT == S_IFREG
 }
 
-/// What a file of this size takes of a disk.
+/// Disk space that a file of this size takes, in bytes.
 fn on_disk(size: u64) -> u64 {
     size.div_ceil(BLOCK).saturating_mul(BLOCK)
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Folders and files that are not ours, room that is short, and writers at the same time.
+//! Tests: folders and files that belong to others, shortage of room, and concurrent writers.
 
 use super::*;
 use std::fs::{self, Permissions};
@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
-/// A folder that goes with the test.
+/// A folder that is removed when the test ends.
 pub struct Base(pub PathBuf);
 
 impl Base {
@@ -25,12 +25,12 @@ impl Base {
         Self(path)
     }
 
-    /// Where files are kept in it.
+    /// The cache folder inside of it.
     pub fn files(&self) -> PathBuf {
         self.0.join("dtrace/unwind")
     }
 
-    /// What is there, in order.
+    /// The names of the files, sorted.
     pub fn names(&self) -> Vec<String> {
         let all = fs::read_dir(self.files()).unwrap();
         let mut names: Vec<_> = all
@@ -155,7 +155,7 @@ fn what_was_not_used_for_longest_goes() {
     let folder = Folder::open(&base.0, Uid::effective(), 4 * BLOCK).unwrap();
     let block: &[u8] = &[7; BLOCK as usize];
     for (name, age) in [("a", 400), ("b", 300), ("c", 200), ("new-1-1", 100)] {
-        // A byte takes what a block does.
+        // One byte takes a whole block.
         folder.write(name, &[b"1"]).unwrap();
         let file = File::open(base.files().join(name)).unwrap();
         file.set_modified(SystemTime::now() - Duration::from_secs(age))
@@ -195,7 +195,8 @@ fn each_file_is_whole_while_many_write() {
             })
             .collect();
         let reader = scope.spawn(|| loop {
-            // The last look is behind the last write.
+            // The flag is read before the file, so that the last check happens after the last
+            // write.
             let is_last = is_over.load(Ordering::Relaxed);
             if let Ok(text) = fs::read(base.files().join("a")) {
                 assert_eq!(text, [text[0]; SIZE]);

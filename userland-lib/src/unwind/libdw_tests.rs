@@ -1,14 +1,15 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Stacks of programs that compute, stopped anywhere, beside what libdw says of the very same ones (elfutils' `eu-stack`).
+//! Compares walks of computing programs, stopped at arbitrary instructions, with those of libdw
+//! (elfutils' `eu-stack`) at the same instructions.
 
 use super::stopped::{Stopped, FRAMES_MAX};
 use std::process::Command;
 use std::time::Duration;
 
-/// Programs that compute until they are ended, in C, C++ and assembler: some interpret, some have threads or signals, one is static, one calls the
-/// kernel's code for programs.
+/// Programs that compute until they are killed, in C, C++ and assembler. Some are interpreters,
+/// some have threads or signals, one is static, one calls the vDSO.
 const PROGRAMS: &[(&str, &str)] = &[
     ("bash", r#"exec bash -c 'f() { local x=$1; ((x)) && f $((x - 1)); y=${y:0:9}$x; }; while :; do f 20; done'"#),
     ("dash", r#"f() { [ $1 = 0 ] || f $(($1 - 1)); y=${1%1}; }; while :; do f 20; done"#),
@@ -29,7 +30,7 @@ while True: f(20)'"#),
     ("chains", "exec $SOURCES/chains"),
 ];
 
-/// A source that takes a compiler minutes.
+/// A source file that takes a compiler minutes.
 const MANY: &str = "
 #define A(n) int f##n(int *p, int k) { for (int i = 0; i < k; i++) p[i] += p[i * n % k] * n; return p[n % k] ? f##n(p + 1, k - 1) : k; }
 #define B(n) A(n##0) A(n##1) A(n##2) A(n##3) A(n##4) A(n##5) A(n##6) A(n##7) A(n##8) A(n##9)
@@ -66,7 +67,8 @@ int main(void)
 }
 "#;
 
-/// What libdw says of the first thread of a process: the instructions of its frames, innermost first.
+/// Returns libdw's walk of the first thread of a process: the instruction pointers of its frames,
+/// innermost first.
 fn by_libdw(pid: nix::unistd::Pid) -> Vec<u64> {
     let frames = FRAMES_MAX.to_string();
     let mut command = Command::new("eu-stack");
@@ -82,7 +84,8 @@ fn by_libdw(pid: nix::unistd::Pid) -> Vec<u64> {
         .collect()
 }
 
-/// Samples of one program: how many were compared, and those that differ, as text.
+/// Compares `samples` samples of one program. Returns their number and a description of each one
+/// that differs.
 fn compare(command: &str, samples: usize) -> (usize, Vec<String>) {
     let mut program = Stopped::new(command);
     std::thread::sleep(Duration::from_millis(300));
@@ -131,7 +134,7 @@ fn many_stacks_are_as_libdw_has_them() {
     check(10_000);
 }
 
-/// So many stacks, of all programs together.
+/// Compares at least `samples` stacks, spread over all programs. Up to 0.5% may differ.
 fn check(samples: usize) {
     let folder =
         std::env::temp_dir().join(format!("dtrace-libdw-{samples}-{}", std::process::id()));

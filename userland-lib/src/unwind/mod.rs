@@ -1,11 +1,14 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Tables by which the module walks stacks of programs without frame pointers.
+//! Tables from which the kernel module walks the stacks of programs without frame pointers.
 //!
-//! What a file tells for unwinding (`.eh_frame`, else `.debug_frame`) is interpreted here, once, into the rules that
-//! `dtrace-unwind` knows. Instructions whose caller cannot be told by such a rule have none, and are taken to have a frame pointer; of all that
-//! Debian's files have that is a few in a hundred thousand, in hand-written code. Files are hostile: what is read, and how long, is limited.
+//! This module interprets a file's unwind information (`.eh_frame`, else `.debug_frame`) once and
+//! compiles it into the rules that `dtrace-unwind` knows. Instructions whose caller no such rule
+//! can describe get no rule, and the walk assumes that they have a frame pointer. In Debian's files
+//! these are a few in a hundred thousand, in hand-written code.
+//!
+//! Files are untrusted input: both the bytes read and the work done are limited.
 
 mod cache;
 mod cfi;
@@ -27,18 +30,19 @@ use object::{ReadCache, ReadRef};
 use std::fs::File;
 use told::Told;
 
-/// The byte of a table that says whether evaluators follow.
+/// The byte of a table's header that says whether evaluators follow.
 const MORE: usize = 7;
 
-/// Bytes of a file that is looked at.
+/// Maximum size of a file, in bytes. Larger ones get no table.
 const FILE_MAX: u64 = 1 << 30;
 
-/// Bytes that a table is made from, if it is to be kept. Of fewer it is made in half a millisecond, and most files have fewer: to write an
-/// entry takes half as long.
+/// Minimum size of the unwind information of a table that is worth caching, in bytes. From less, a
+/// table is built in half a millisecond, and writing a cache entry takes half as long. Most files
+/// have less.
 const KEPT_MIN: usize = 32 << 10;
 
-/// Makes the table of an open file, or has it from those that were made before. `None`: it is no ELF file, is larger than is looked at, or
-/// as [`table_in`].
+/// Returns the unwind table of an open file, from the cache if it is there. `None` if it is not an
+/// ELF file, is larger than `FILE_MAX`, or for the reasons of [`table_in`].
 pub fn table_of(file: &File, cache: Option<&Cache>) -> Option<Vec<u8>> {
     let size = file.metadata().ok()?.len();
     if size > FILE_MAX {
@@ -49,7 +53,8 @@ pub fn table_of(file: &File, cache: Option<&Cache>) -> Option<Vec<u8>> {
     Some(with_evaluators(rules(&elf, size, cache)?, &elf))
 }
 
-/// The table of a file of so many bytes, without evaluators, which other versions of the library know otherwise.
+/// Returns the table of a file of `size` bytes, without evaluators. Evaluators are not cached
+/// because other versions of the library may recognize other ones.
 fn rules<'a, R: ReadRef<'a>>(
     elf: &object::File<'a, R>,
     size: u64,
@@ -67,7 +72,7 @@ fn rules<'a, R: ReadRef<'a>>(
     })
 }
 
-/// A table, with what the file says of an interpreter's evaluators, if it has any.
+/// Appends the file's description of an interpreter's evaluators to its table, if it has any.
 fn with_evaluators<'a, R: ReadRef<'a>>(mut table: Vec<u8>, file: &object::File<'a, R>) -> Vec<u8> {
     if let Some(told) = evaluators_of(file) {
         if let Some(more) = table.get_mut(MORE) {
@@ -78,7 +83,8 @@ fn with_evaluators<'a, R: ReadRef<'a>>(mut table: Vec<u8>, file: &object::File<'
     table
 }
 
-/// Makes the table of an ELF file's bytes. `None`: nothing is told, it is of another processor, or more than tables can be.
+/// Builds the table of the ELF file in `data`. `None` if it has no unwind information, is for an
+/// unsupported processor, or exceeds the limits of a table.
 pub fn table_in(data: &[u8]) -> Option<Vec<u8>> {
     let elf = object::File::parse(data).ok()?;
     Some(with_evaluators(Told::of(&elf)?.table()?, &elf))

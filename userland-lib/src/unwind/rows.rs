@@ -1,45 +1,48 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! From rules for addresses to a table of offsets.
+//! Converts rules for address ranges to a table of file offsets.
 
 use crate::elf::Text;
 use dtrace_unwind::table::{MAGIC, PAGE, RULES_MAX, SIZE_MAX, VERSION};
 use dtrace_unwind::{Rule, Word};
 use std::collections::HashMap;
 
-/// Bytes between two functions that are there for alignment alone, so that the rule of the first may hold on.
+/// Maximum gap in bytes between two functions that counts as alignment padding. The first
+/// function's rule extends over it.
 const PADDING: u64 = 15;
 
-/// Instructions with rules of their own: ten times what the largest programs have.
+/// Maximum number of address ranges with rules: ten times as many as the largest programs have.
 const SPANS_MAX: usize = 4 << 20;
 
-/// Pages of a file that its code begins and ends in.
+/// Maximum number of file pages from the first row to the last.
 const PAGES_MAX: u64 = 1 << 20;
 
-/// The instructions from one offset up to another, and their rule.
+/// A range of file offsets, `end` exclusive, and the rule of its instructions.
 struct Span {
     start: u64,
     end: u64,
     rule: [u8; dtrace_unwind::rule::SIZE],
 }
 
-/// What is to become a table.
+/// The rows of a table under construction.
 pub(super) struct Rows {
     places: Vec<Text>,
     spans: Vec<Span>,
 }
 
 impl Rows {
-    /// Nothing yet, of a file whose code is in these parts.
+    /// Creates an empty set of rows for a file whose code is in `places`.
     pub fn new(places: Vec<Text>) -> Self {
         let spans = Vec::new();
         Self { places, spans }
     }
 
-    /// The instructions at these addresses have this rule.
+    /// Adds the rule of the instructions in an address range, `end` exclusive. Ranges outside of
+    /// the file's code, and those over the limit, are ignored.
     pub fn add(&mut self, start: u64, end: u64, rule: Rule) {
-        // One that there is none of hides what is around it nevertheless.
+        // A rule that has no encoding becomes an unknown one, so that no neighbour's rule covers
+        // its instructions.
         let rule = rule.encode().or_else(|| Rule::UNKNOWN.encode());
         let place = self.places.iter().find(|place| {
             let from = start.wrapping_sub(place.address);
@@ -57,12 +60,12 @@ impl Rows {
         }
     }
 
-    /// The table. `None`: there are no rules, or it is larger than tables can be.
+    /// Builds the table. `None` if there are no rules or the table would exceed its limits.
     pub fn into_table(mut self, word: Word) -> Option<Vec<u8>> {
         self.spans.sort_by_key(|span| span.start);
         self.spans.first()?;
         let unknown = Rule::UNKNOWN.encode()?;
-        // From which offset on which rule holds.
+        // The offset from which each rule applies, and the rule.
         let mut rows: Vec<(u64, [u8; 8])> = Vec::new();
         let mut end = 0;
         let mut put = |start, rule| {
@@ -71,7 +74,7 @@ impl Rows {
             }
         };
         for span in &self.spans {
-            // What is told twice holds as it was told first.
+            // Where ranges overlap, the one that starts first wins.
             let start = span.start.max(end);
             if start >= span.end {
                 continue;
@@ -87,11 +90,11 @@ impl Rows {
     }
 }
 
-/// The bytes of a table of these rows, which are in order.
+/// Encodes a table of these rows, which must be in ascending order of offset.
 fn encode(rows: &[(u64, [u8; 8])], word: Word) -> Option<Vec<u8>> {
     let first_page = rows.first()?.0 / PAGE;
     let pages = rows.last()?.0 / PAGE - first_page + 1;
-    // A file may say that it has code where it has no bytes.
+    // A file may claim to have code at offsets that lie beyond its end.
     if pages > PAGES_MAX {
         return None;
     }

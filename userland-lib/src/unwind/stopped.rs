@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Programs that are stopped to be walked, for tests.
+//! Test support: programs that are stopped so that their stacks can be walked.
 
 use super::table_in;
 use crate::symbols::{all_mappings_of, Backing};
@@ -16,10 +16,10 @@ use std::os::unix::fs::FileExt as _;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// Frames of a walk.
+/// Maximum number of frames of a walk.
 pub const FRAMES_MAX: usize = 512;
 
-/// A program that is stopped now and then.
+/// A running program that a test can stop and continue.
 pub struct Stopped {
     child: Child,
     memory: File,
@@ -56,7 +56,7 @@ impl Drop for Stopped {
 }
 
 impl Stopped {
-    /// A shell command, which runs.
+    /// Starts a shell command.
     pub fn new(command: &str) -> Self {
         let child = Command::new("/bin/sh")
             .args(["-c", command])
@@ -77,17 +77,18 @@ impl Stopped {
         Pid::from_raw(self.child.id() as i32)
     }
 
-    /// Waits until it is in a system call that reads from the pipe.
+    /// Waits until the program is in a `read` system call on its standard input.
     pub fn wait_for_input(&mut self) {
         let path = format!("/proc/{}/syscall", self.pid());
         while !std::fs::read_to_string(&path).is_ok_and(|text| text.starts_with("0 0x0 ")) {
             std::thread::sleep(Duration::from_millis(10));
         }
-        // It may have executed another program.
+        // The process may have executed another program since, which replaces its memory.
         self.memory = File::open(format!("/proc/{}/mem", self.pid())).unwrap();
     }
 
-    /// Stops it where it is, and leaves it to other tracers.
+    /// Stops the program, reads its registers, and detaches from it so that other tracers can
+    /// attach.
     pub fn stop(&mut self) {
         let pid = self.pid();
         kill(pid, Signal::SIGSTOP).unwrap();
@@ -100,12 +101,13 @@ impl Stopped {
         self.memory = File::open(format!("/proc/{pid}/mem")).unwrap();
     }
 
-    /// It goes on.
+    /// Continues the program.
     pub fn go_on(&self) {
         kill(self.pid(), Signal::SIGCONT).unwrap();
     }
 
-    /// The frames, innermost first, with the names of their files, and how the walk ends.
+    /// Walks the stack. Returns the frames, innermost first, with the names of their files, and the
+    /// reason for which the walk ended.
     pub fn walk(&mut self) -> (Vec<(u64, String)>, Ended) {
         let maps = all_mappings_of(self.child.id()).unwrap();
         let registers = self.registers.unwrap();

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Programs of this machine are stopped and walked: a walk that comes to the very first frame was right in each.
+//! Stops programs of this machine and walks their stacks. A walk that reaches the outermost frame
+//! was right in each frame.
 
 use super::stopped::Stopped;
 use super::table_in;
@@ -34,7 +35,7 @@ fn programs_are_walked_to_their_beginning() {
     }
 }
 
-/// The largest library that every machine has.
+/// libc is the largest library that every machine has.
 #[test]
 fn the_table_of_libc_is_small() {
     let maps = mappings_of(std::process::id()).unwrap();
@@ -48,7 +49,7 @@ fn the_table_of_libc_is_small() {
     assert!(bytes.len() <= 150 << 10);
 }
 
-/// Functions of other files are called by stubs, which push a word or none.
+/// The PLT stubs through which functions of other files are called push one word or none.
 #[test]
 fn the_linkers_stubs_have_a_rule() {
     let folder = std::env::temp_dir().join(format!("dtrace-stubs-{}", std::process::id()));

@@ -1,13 +1,15 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What a file tells of its stacks.
+//! A file's unwind information.
 //!
-//! A table is made in two steps, so that what it depends on stands in one place: [`Told`] takes from the file all that a table is made
-//! from, and the table is made from that alone. Each byte is read once. So the hash of what is told, the [`Key`], stands for the table.
+//! A table is built in two steps, so that all of its inputs are in one place: [`Told`] extracts
+//! from the file everything that a table is built from, and the table is built from that alone.
+//! Each byte is read once. Thus the hash of the input, the [`Key`], identifies the table.
 //!
-//! Invariant: whatever [`Told::table`] looks at is a part of [`Told::key`], and so is whatever makes a table of it: its layout, and the
-//! sources that are compiled here ([`COMPILER`]). Nobody has to remember to raise a number.
+//! Invariant: everything that [`Told::table`] reads is part of [`Told::key`], and so is everything
+//! that determines how a table is built: its layout, and the sources that are compiled here
+//! ([`COMPILER`]). This makes it unnecessary to raise a version number by hand.
 
 use super::cfi;
 use super::rows::Rows;
@@ -21,12 +23,12 @@ use sha2::{Digest as _, Sha256};
 use std::borrow::Cow;
 use std::fmt;
 
-/// Bytes of a section that are read.
+/// Maximum size of a section, in bytes.
 const SECTION_MAX: u64 = 1 << 28;
-/// Bytes of a build-id's note that are looked at.
+/// Maximum size of a build ID's note, in bytes.
 const BUILD_MAX: u64 = 1 << 10;
 
-/// What makes a table of what is told: our sources, and the versions of others'.
+/// Fingerprint of the table compiler: our sources, and the versions of the dependencies.
 const COMPILER: u64 = fingerprint(&[
     include_bytes!("cfi.rs"),
     include_bytes!("rows.rs"),
@@ -38,7 +40,8 @@ const COMPILER: u64 = fingerprint(&[
     include_bytes!("../../../Cargo.lock"),
 ]);
 
-/// A hash of texts. They are ours, so nobody looks for two with the same one.
+/// Hashes texts. A non-cryptographic hash suffices because the texts are our own, so nobody
+/// attempts a collision.
 const fn fingerprint(texts: &[&[u8]]) -> u64 {
     let mut hash = FNV;
     let mut n = 0;
@@ -49,7 +52,7 @@ const fn fingerprint(texts: &[&[u8]]) -> u64 {
     hash
 }
 
-/// The hash of what a table is made from, and of what makes it.
+/// The hash of a table's input and of its compiler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Key(pub [u8; 32]);
 
@@ -59,19 +62,20 @@ impl fmt::Display for Key {
     }
 }
 
-/// All that a table is made from.
+/// Everything that a table is built from.
 #[derive(Clone)]
 pub(super) struct Told<'a> {
     registers: Registers,
     places: Vec<Text>,
     bases: BaseAddresses,
-    /// The bytes are those of `.debug_frame`, not of `.eh_frame`.
+    /// Whether the bytes are those of `.debug_frame` rather than of `.eh_frame`.
     is_debug: bool,
     data: Cow<'a, [u8]>,
 }
 
 impl<'a> Told<'a> {
-    /// What an ELF file tells. `None`: nothing, or it is of another processor.
+    /// Extracts the unwind information of an ELF file. `None` if it has none or is for an
+    /// unsupported processor.
     pub fn of<R: ReadRef<'a>>(file: &object::File<'a, R>) -> Option<Self> {
         let registers = Registers::of(file.architecture())?;
         let (is_debug, data) = match section(file, ".eh_frame") {
@@ -87,7 +91,7 @@ impl<'a> Told<'a> {
         })
     }
 
-    /// The table. `None`: there are no rules, or it is larger than tables can be.
+    /// Builds the table. `None` if there are no rules or the table would exceed its limits.
     pub fn table(&self) -> Option<Vec<u8>> {
         let word = self.registers.word;
         let mut rows = Rows::new(self.places.clone());
@@ -106,13 +110,14 @@ impl<'a> Told<'a> {
         rows.into_table(word)
     }
 
-    /// How many bytes a table is made from.
+    /// Returns the size of the unwind information in bytes.
     pub fn size(&self) -> usize {
         self.data.len()
     }
 
-    /// The key of the table, of a file of this size with this build-id. These two are not needed to tell tables apart: files that differ
-    /// in them share nothing, should something have been forgotten here.
+    /// Returns the key of the table for a file of `size` bytes with this build ID. These two are
+    /// not needed to tell tables apart. They are a safeguard: should an input be missing here,
+    /// files that differ in them still share no entry.
     pub fn key(&self, size: u64, build_id: &[u8]) -> Key {
         let Self {
             registers,
@@ -149,7 +154,7 @@ impl<'a> Told<'a> {
             numbers.extend([address, size, offset]);
         }
         let mut hash = Sha256::new();
-        // Of each part its size: where one ends and the next begins is hashed too.
+        // The size of each part is hashed too, so that the boundaries between the parts matter.
         let sizes = [numbers.len(), build_id.len(), data.len()].map(|size| size as u64);
         let numbers = sizes.iter().chain(&numbers);
         numbers.for_each(|number| hash.update(number.to_le_bytes()));
@@ -159,12 +164,12 @@ impl<'a> Told<'a> {
     }
 }
 
-/// What a file says that identifies its build, as it lies there; empty if it says nothing.
+/// Returns the file's build ID note as it is stored; empty if there is none.
 pub(super) fn build_id<'a, R: ReadRef<'a>>(file: &object::File<'a, R>) -> Cow<'a, [u8]> {
     bytes_of(file, ".note.gnu.build-id", BUILD_MAX).unwrap_or_default()
 }
 
-/// What addresses in a file's `.eh_frame` may be relative to.
+/// Returns the addresses that pointers in a file's `.eh_frame` may be relative to.
 pub(crate) fn bases<'a, R: ReadRef<'a>>(file: &object::File<'a, R>) -> BaseAddresses {
     let address = |name| file.section_by_name(name).map_or(0, |s| s.address());
     BaseAddresses::default()
@@ -173,7 +178,8 @@ pub(crate) fn bases<'a, R: ReadRef<'a>>(file: &object::File<'a, R>) -> BaseAddre
         .set_got(address(".got"))
 }
 
-/// The bytes of a section that has any.
+/// Returns the uncompressed contents of a section. `None` if it is missing, empty or larger than
+/// [`SECTION_MAX`].
 pub(crate) fn section<'a, R: ReadRef<'a>>(
     file: &object::File<'a, R>,
     name: &str,
@@ -181,7 +187,7 @@ pub(crate) fn section<'a, R: ReadRef<'a>>(
     bytes_of(file, name, SECTION_MAX)
 }
 
-/// The same of a section of `most` bytes.
+/// Like [`section`], with a limit of `most` bytes.
 fn bytes_of<'a, R: ReadRef<'a>>(
     file: &object::File<'a, R>,
     name: &str,
@@ -240,7 +246,7 @@ mod tests {
             key(&|told| told.data = Cow::Borrowed(b"rule")),
             told().key(5, b"id"),
             told().key(4, b"ID"),
-            // Where one part ends and the next begins.
+            // The same bytes, divided differently between build ID and data.
             key(&|told| told.data = Cow::Borrowed(b"idrules")),
             {
                 let mut shifted = told();

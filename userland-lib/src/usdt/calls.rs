@@ -1,15 +1,19 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Probes that an object brings as calls, for a program with DOF: of `__dtrace_PROVIDER___PROBE`, or of `__dtraceenabled_PROVIDER___PROBE` where
-//! it asks. Headers of `dtrace -h` make them on request, those of other systems always.
+//! Probes that an object has as calls, for a program with DOF: of `__dtrace_PROVIDER___PROBE`, or
+//! of `__dtraceenabled_PROVIDER___PROBE` where the program asks whether the probe is enabled.
+//! Headers of `dtrace -h` contain such calls on request, those of other systems always.
 //!
-//! A call becomes instructions that do nothing, and its relocation one that does nothing. Both stay to be found when the object is linked
-//! with once more. The symbol that was called need not be defined any more.
+//! A call becomes instructions that do nothing, and its relocation one that does nothing. Both can
+//! still be recognised when the object is linked again. The called symbol need no longer be
+//! defined.
 //!
-//! DOF names a site by its function, which may be known to the object alone, or be another's when the program runs. So each such function has a
-//! second symbol, which is the linker's only. Of a group that many objects bring the linker keeps one, of whichever object. What is in it is named
-//! alike in all of them, by its own name or after the group ([`super::copies`]).
+//! DOF names a site by its function. That function may be local to the object, or another file's
+//! function may take its place at run time. So each such function gets a second symbol that only
+//! the linker uses. Of a COMDAT group that many objects bring, the linker keeps the copy of one of
+//! them. Functions in such a group are named the same in all objects, by their own name or after
+//! the group ([`super::copies`]).
 
 use super::define::{Definition, Provider};
 use crate::arch::x86_64::replaced::{replaced, CALL_SIZE, CALL_WORD, DONE};
@@ -19,10 +23,10 @@ use object::read::elf::{FileHeader, Rela as _, SectionHeader, SectionTable, Sym,
 use object::{Endianness, Object as _, ObjectSymbol as _, SectionIndex, SymbolIndex};
 use std::collections::{BTreeSet, HashMap};
 
-/// What the names of functions begin with that probes call.
+/// Prefixes of the functions that stand for a site and for an is-enabled site.
 const FIRES: &str = "__dtrace_";
 const ASKS: &str = "__dtraceenabled_";
-/// What the names of the linker's symbols begin with.
+/// Prefix of the symbols that we add for the linker.
 const OURS: &str = "$dtrace";
 
 /// A site in an object.
@@ -30,36 +34,40 @@ const OURS: &str = "$dtrace";
 pub struct Site {
     /// The provider.
     pub provider: String,
-    /// The probe, as those know it who trace.
+    /// The probe's name as consumers see it.
     pub probe: String,
     /// The function.
     pub func: String,
-    /// What the linker knows it by.
+    /// The symbol by which the linker finds the function.
     pub symbol: String,
-    /// Whether other objects may have another function of its name.
+    /// Whether the function is local to the object, so that others may have another one of its
+    /// name.
     pub is_local: bool,
-    /// The signature of the group that it is in, if many objects may bring that.
+    /// The signature of the function's COMDAT group, if it is in one.
     pub group: Option<String>,
-    /// Where it is in the function.
+    /// The offset in the function.
     pub offset: u32,
-    /// Whether the program asks there.
+    /// Whether it is an is-enabled site.
     pub asks: bool,
 }
 
-/// What an object brings.
+/// The result for one object.
 #[derive(Debug, Default)]
 pub struct Replaced {
     /// Its sites.
     pub sites: Vec<Site>,
-    /// The signatures of its groups with code that many objects may bring.
+    /// The signatures of its COMDAT groups with code, which other objects may bring as well.
     pub groups: BTreeSet<String>,
-    /// The functions that it defines for all objects.
+    /// The global functions that it defines.
     pub functions: BTreeSet<String>,
-    /// The object without the calls, if it had any.
+    /// The object with its calls replaced, if anything was replaced.
     pub object: Option<Vec<u8>>,
 }
 
-/// Replaces an object's calls of these providers' probes. One that is not defined is an error, or left as it is if `unodefs`.
+/// Replaces an object's calls of these providers' probes.
+///
+/// A call of a probe that is not defined is an error, or is left as it is if `unodefs`. Calls in an
+/// object for another processor are an error as well.
 pub fn replace(data: &[u8], providers: &[Provider], unodefs: bool) -> Result<Replaced, String> {
     let mut work = Work {
         data: data.to_vec(),
@@ -98,21 +106,22 @@ fn calls(data: &[u8], providers: &[Provider]) -> bool {
     object::File::parse(data).is_ok_and(|file| file.symbols().any(is_called))
 }
 
-/// An object in work.
+/// An object while it is changed.
 struct Work {
     data: Vec<u8>,
     brought: Replaced,
     is_changed: bool,
-    /// Symbols that are to be added.
+    /// The symbols to add, each with the function's own symbol.
     added: Vec<(String, Sym64<Endianness>)>,
+    /// A hash of the object, which makes the names of its local functions' symbols unique.
     hash: u64,
 }
 
-/// An object as it was.
+/// The object as it was read.
 struct Read<'d> {
     sections: SectionTable<'d, FileHeader64<Endianness>>,
     symbols: SymbolTable<'d, FileHeader64<Endianness>>,
-    /// The signature of the group of each section with code, if many objects may bring that.
+    /// For each section with code in a COMDAT group, the signature of the group.
     groups: HashMap<SectionIndex, &'d str>,
 }
 
@@ -157,7 +166,7 @@ fn is_code(section: &SectionHeader64<Endianness>) -> bool {
     section.sh_flags(ENDIAN).contains(elf::SHF_EXECINSTR)
 }
 
-/// A symbol's name as it stands in a relocation, and what is meant.
+/// A probe's function, parsed from the name of a called symbol.
 struct Called<'p> {
     provider: &'p Provider,
     probe: &'p Definition,
@@ -172,6 +181,7 @@ fn damaged<E>(_: E) -> String {
 }
 
 impl Work {
+    /// Replaces all calls of an object.
     fn file(
         &mut self,
         data: &[u8],
@@ -196,7 +206,7 @@ impl Work {
                     continue;
                 };
                 let symbol = read.symbols.symbol(index).map_err(damaged)?;
-                // What the object defines itself is a function like any other.
+                // A function that the object itself defines is an ordinary function.
                 if !symbol.is_undefined(ENDIAN) {
                     continue;
                 }
@@ -214,6 +224,7 @@ impl Work {
                 if place.kind != DONE {
                     let info = relocation.r_info(ENDIAN, false) & !u64::from(u32::MAX);
                     let info = info | u64::from(DONE.0);
+                    // An Elf64_Rela has 24 bytes; `r_info` is at 8.
                     self.put(at + n * 24 + 8, &info.to_le_bytes())?;
                     self.release(&read, index, symbol)?;
                 }
@@ -222,7 +233,7 @@ impl Work {
         self.add_symbols(header, &read)
     }
 
-    /// What of the object other objects may bring too.
+    /// Notes the COMDAT groups and global functions, which other objects may have too.
     fn shared(&mut self, read: &Read<'_>) {
         let groups = read.groups.values();
         self.brought.groups = groups.map(|group| (*group).to_owned()).collect();
@@ -235,6 +246,7 @@ impl Work {
         }
     }
 
+    /// Overwrites bytes of the object.
     fn put(&mut self, at: usize, bytes: &[u8]) -> Result<(), String> {
         let room = self.data.get_mut(at..at.saturating_add(bytes.len()));
         room.ok_or(DAMAGED)?.copy_from_slice(bytes);
@@ -242,7 +254,7 @@ impl Work {
         Ok(())
     }
 
-    /// Nobody need define the symbol.
+    /// Makes the called symbol weak and hidden, so that it need not be defined.
     fn release(
         &mut self,
         read: &Read<'_>,
@@ -253,10 +265,11 @@ impl Work {
         let table = table.map_err(damaged)?.sh_offset(ENDIAN) as usize;
         let info = elf::SymbolInfo::new(elf::STB_WEAK, symbol.st_type());
         let at = table + index.0 * size_of::<Sym64<Endianness>>();
+        // `st_info` and `st_other`.
         self.put(at + 4, &[info.0, elf::STV_HIDDEN.0])
     }
 
-    /// Replaces one call.
+    /// Replaces one call and notes its site.
     fn call(
         &mut self,
         read: &Read<'_>,
@@ -301,7 +314,8 @@ impl Work {
         Ok(())
     }
 
-    /// The function at an address of a section, and what the linker is to know it by.
+    /// Returns the function at an address of a section, and the symbol by which the linker finds
+    /// it. A global name is preferred to a local one. `None` if no function is there.
     fn function<'d>(
         &mut self,
         read: &Read<'d>,
@@ -340,7 +354,8 @@ impl Work {
         Ok(Some((func, symbol)))
     }
 
-    /// A second symbol of a function, of this name, or one like it if that is another's already.
+    /// Adds a second symbol for a function and returns its name: `name`, or a similar one if
+    /// another function has that already.
     fn add(&mut self, name: &str, func: &Sym64<Endianness>) -> String {
         let place = |func: &Sym64<Endianness>| (func.st_shndx(ENDIAN), func.st_value(ENDIAN));
         let mut ours = name.to_owned();
@@ -356,7 +371,8 @@ impl Work {
         ours
     }
 
-    /// Writes the table of symbols again, behind all else, with what is added; what was there keeps its number.
+    /// Writes the symbol table and its strings again, behind all else, with the added symbols.
+    /// Existing symbols keep their numbers.
     fn add_symbols(
         &mut self,
         header: &FileHeader64<Endianness>,
@@ -377,7 +393,7 @@ impl Work {
             strings.as_mut().ok_or(DAMAGED)?,
         );
         for (name, func) in std::mem::take(&mut self.added) {
-            // Such a section's number is elsewhere.
+            // Fails for a section whose number does not fit into the symbol.
             let section = func.st_shndx(ENDIAN);
             section.index().ok_or("it has too many sections")?;
             let at = u32::try_from(strings.len()).map_err(damaged)?;
@@ -398,6 +414,7 @@ impl Work {
             self.data.resize(self.data.len().next_multiple_of(8), 0);
             let place = [self.data.len() as u64, contents.len() as u64];
             self.data.extend_from_slice(contents);
+            // `sh_offset` and `sh_size` are at 24.
             let at = table + index.0 * size_of::<SectionHeader64<Endianness>>() + 24;
             self.put(at, &place.map(u64::to_le_bytes).concat())?;
         }
@@ -405,11 +422,11 @@ impl Work {
     }
 }
 
-/// Where an object has a call.
+/// The place of a call in an object.
 struct Place<'d> {
     code: &'d SectionHeader64<Endianness>,
     target: SectionIndex,
-    /// The word that its relocation is about.
+    /// The offset of the word that its relocation changes.
     word: u64,
     kind: elf::RelocationType,
 }
@@ -419,7 +436,7 @@ fn text<'d>(read: &Read<'d>, symbol: &Sym64<Endianness>) -> Result<&'d str, Stri
     std::str::from_utf8(name).map_err(damaged)
 }
 
-/// Which probe a symbol stands for. What is another provider's is not looked at.
+/// Returns the probe that a symbol stands for. Symbols of other providers are ignored.
 fn called<'p>(
     symbol: &[u8],
     providers: &'p [Provider],
@@ -433,7 +450,8 @@ fn called<'p>(
         (_, Some(rest)) => (rest, true),
         _ => return Ok(None),
     };
-    // A name may begin or end with what stands between the two: the longest provider is meant that has such a probe.
+    // A name may begin or end with underscores like those of the separator, so that several
+    // providers may fit. The longest one that has such a probe is meant.
     let meant = providers.iter().filter_map(|own| {
         let probe = rest.strip_prefix(&*own.name)?.strip_prefix("___")?;
         let shown = probe.replace("__", "-");

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Objects with probes that are calls, as the compiler makes them, from there to a program that is linked.
+//! Objects with probes as calls, from what the compiler makes to a linked program.
 
 use super::{
     differing, header, in_file, replace, Definition, Form, Parameter, Provider, Replaced, Site,
@@ -77,7 +77,7 @@ impl Folder {
         self.run("sh", &["-ec", command]);
     }
 
-    /// The object of a source, as the compiler makes it.
+    /// Compiles a source to an object.
     fn object(&self, name: &str, source: &str, flags: &str) -> Vec<u8> {
         let text = header(&[shop()], "shop.h").expect("a header");
         fs::write(self.path("shop.h"), text).expect("a header");
@@ -92,7 +92,7 @@ impl Folder {
         self.object("main", SOURCE, flags)
     }
 
-    /// The object of a source of the assembler.
+    /// Assembles a source to an object.
     fn assembled(&self, name: &str, source: &str) -> Vec<u8> {
         fs::write(self.path("source.s"), source).expect("a source");
         self.shell(&format!("as -o {name}.o source.s"));
@@ -103,7 +103,7 @@ impl Folder {
         fs::read(self.path(name)).expect("a file")
     }
 
-    /// What -G makes of these objects.
+    /// Does what `-G` does with these objects.
     fn link(&self, names: &[&str]) {
         let mut sites = Vec::new();
         for name in names {
@@ -132,7 +132,7 @@ impl Folder {
     }
 }
 
-/// `name func asks instruction`, in order.
+/// The sites in a file, sorted, as `name func [asks] first byte of the instruction`.
 fn found(path: &Path) -> Vec<String> {
     let data = fs::read(path).expect("a program");
     let notes = in_file::parse(&*data);
@@ -187,14 +187,14 @@ fn calls_become_sites_of_whatever_is_linked() {
         folder.link(&["main"]);
         folder.shell(link);
         assert_eq!(found(&folder.path("program")), SITES, "{compile}: {link}");
-        // It may be linked with again.
+        // The object may be linked again.
         let again = brought(&folder.read("main.o"));
         assert_eq!(again.sites, first.sites, "{compile}");
         assert!(again.object.is_none());
     }
 }
 
-/// A function that two objects bring, and functions of one name.
+/// Two objects with the same function in a COMDAT group, and with local functions of the same name.
 #[test]
 fn objects_may_bring_the_same_functions() {
     let folder = Folder::new("twice");
@@ -220,7 +220,8 @@ int NAME(int n) { own(); return shared(n); }
     }
 }
 
-/// A function `NAME` of a group, which the linker keeps of one object, with `first` before its site; `bind` is what the assembler says of its name.
+/// Returns the source of a function in a COMDAT group, of which the linker keeps one object's copy.
+/// `first` are instructions before its site, `bind` is the assembler's directive for its symbol.
 fn shared(name: &str, bind: &str, first: &str) -> String {
     format!(
         ".section .text.{name},\"axG\",@progbits,group,comdat
@@ -233,7 +234,7 @@ fn shared(name: &str, bind: &str, first: &str) -> String {
     )
 }
 
-/// A function of no group, which calls another.
+/// Returns the source of a function that is in no group and jumps to another.
 fn caller(name: &str, called: &str) -> String {
     format!(
         ".text
@@ -272,7 +273,7 @@ fn copies_of_a_function_that_differ_are_told() {
         let copy = |first| object(shared("f", bind, first));
         assert_eq!(differ(&[copy("nop"), alone(), copy("nop")]), None, "{bind}");
         let without = shared("f", bind, "").replace("call __dtrace_shop___open", "");
-        // The last is of the same group, and has another function.
+        // The last object has the same group with another function.
         let others = [
             copy("nop\nnop"),
             object(without),
@@ -283,17 +284,17 @@ fn copies_of_a_function_that_differ_are_told() {
             assert_eq!(found.map(|found| found.1), Some([0, 2]), "{bind}");
         }
     }
-    // One that is of no group is the one that is kept.
+    // The linker keeps the function that is in no group.
     let strong = caller("f", "g");
     let objects = [object(shared("f", ".weak", "nop")), object(strong.clone())];
     assert_eq!(differ(&objects), Some(("f".to_owned(), [0, 1])));
-    // The object's own function is another.
+    // A local function is another function.
     let own = strong.replace(".globl", ".local");
     let objects = [object(shared("f", ".weak", "nop")), object(own)];
     assert_eq!(differ(&objects), None);
 }
 
-/// Where an object came in of which -G knew nothing, the linker may have kept other code.
+/// If an object was linked that `-G` did not see, the linker may have kept other code.
 #[test]
 fn a_site_that_is_in_other_code_is_none() {
     let folder = Folder::new("others");
@@ -312,7 +313,7 @@ fn a_site_that_is_in_other_code_is_none() {
     assert!(found(&folder.path("program")).is_empty());
 }
 
-/// Where a program asks the result is 0 already.
+/// At an is-enabled site the result is already 0.
 #[test]
 fn a_question_has_an_answer_without_a_tracer() {
     let folder = Folder::new("question");
@@ -342,7 +343,7 @@ fn a_question_has_an_answer_without_a_tracer() {
     }
 }
 
-/// An object that was made of two may have two functions of one name, each in its file alone.
+/// An object that was linked from two may have two local functions of one name.
 #[test]
 fn functions_of_one_name_in_one_object_are_two() {
     let folder = Folder::new("same");
@@ -402,7 +403,7 @@ fn names_may_end_as_what_is_between_them_begins() {
 fn what_an_object_defines_itself_is_no_probe() {
     let folder = Folder::new("itself");
     let name = "__dtrace_shop___other";
-    // Of another section, so that there is a relocation.
+    // In another section, so that there is a relocation.
     let own = shared(name, ".weak", "").replace("call __dtrace_shop___open", "");
     let source = caller("f", name) + &own;
     let brought = brought(&folder.assembled("f", &source));
@@ -422,7 +423,7 @@ fn what_is_not_defined_is_told_or_left() {
     );
     let left = replace(&whole, &[less], true).expect("an object");
     assert_eq!(left.sites.len(), 2);
-    // Of another provider nothing is said.
+    // Calls of other providers' probes are not errors.
     let others = Provider {
         name: "store".to_owned(),
         ..shop()

@@ -1,18 +1,22 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Functions with probes that many objects bring, each a copy of its own: inline functions of C++, and others in groups of that kind. The linker
-//! keeps the copy of one object. DOF is about all objects and is linked with whichever that is, so the sites must be the same in all copies.
+//! Functions with probes of which many objects bring copies: inline functions of C++, and others in
+//! COMDAT groups.
+//!
+//! The linker keeps the copy of one object. The DOF covers all objects and is linked with whichever
+//! copy that is, so the sites must be the same in all copies.
 
 use super::calls::{Replaced, Site};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What stands for the copies of a function: its name, and its group if the name is the object's own.
+/// Identifies the copies of a function: its name, and its group if the name is local to the object.
 type Function<'s> = (&'s str, Option<&'s str>);
-/// The sites of a copy: provider, probe, offset, and whether it asks.
+/// The sites of a copy: provider, probe, offset, and whether it is an is-enabled site.
 type Copy<'s> = BTreeSet<(&'s str, &'s str, u32, bool)>;
 
-/// A function of which two objects bring copies that differ in their sites, and the numbers of the objects.
+/// Returns a function of which two objects bring copies with different sites, and the indices of
+/// these objects.
 pub fn differing(objects: &[Replaced]) -> Option<(&str, [usize; 2])> {
     let all: Vec<BTreeMap<Function<'_>, Copy<'_>>> = objects.iter().map(copies).collect();
     for (n, object) in objects.iter().enumerate() {
@@ -42,6 +46,7 @@ fn function(site: &Site) -> Function<'_> {
     (&site.func, group)
 }
 
+/// The sites of those functions of an object of which other objects may bring copies.
 fn copies(object: &Replaced) -> BTreeMap<Function<'_>, Copy<'_>> {
     let mut copies: BTreeMap<Function<'_>, Copy<'_>> = BTreeMap::new();
     let is_shared = |site: &&Site| !site.is_local || site.group.is_some();

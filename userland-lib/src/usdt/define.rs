@@ -1,13 +1,15 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What a program's provider is, as its definition says: `provider name { probe name(parameters) : (arguments); };`.
+//! A program's provider as its definition states it: `provider name { probe name(parameters) :
+//! (arguments); };`.
 
 use crate::arch::x86_64::Shape;
 use dtrace_uapi::limits::PROVNAMELEN;
 use dtrace_uapi::types::{Attribute, Class, ProviderAttributes, Stability};
 
-/// Longest name of a provider: that of a process has the process' number behind it, ten digits, and a NUL.
+/// Longest name of a provider. In a process it is followed by the process ID (up to ten digits) and
+/// a NUL.
 pub const PROVIDER_MAX: usize = PROVNAMELEN - 11;
 
 /// A provider.
@@ -17,25 +19,25 @@ pub struct Provider {
     pub name: String,
     /// Its probes.
     pub probes: Vec<Definition>,
-    /// How far its parts may be relied on.
+    /// The stability of its parts.
     pub attributes: ProviderAttributes,
 }
 
 /// A probe.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Definition {
-    /// Its name, as C has it: two underscores stand for a hyphen.
+    /// Its name as C spells it: two underscores stand for a hyphen.
     pub name: String,
-    /// What the program passes.
+    /// The values that the program passes.
     pub parameters: Vec<Parameter>,
-    /// What those who trace see, each by its type and which of the parameters it is.
+    /// The arguments that a consumer sees: the type of each, and the index of its parameter.
     pub arguments: Vec<(String, u8)>,
 }
 
-/// What a program passes.
+/// A value that a program passes to a probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameter {
-    /// Its type, as D and C write it.
+    /// Its type, as D and C spell it.
     pub ty: String,
     /// How a value is passed.
     pub form: Form,
@@ -48,13 +50,13 @@ pub enum Form {
     Int(u64, bool),
     /// As an address.
     Pointer,
-    /// As a number in floating point of this many bytes.
+    /// As a floating-point number of this many bytes.
     Float(u8),
-    /// Not at all.
+    /// Not at all: the type cannot be passed, or the form is unknown.
     None,
 }
 
-/// What a file has for a provider whose author says nothing.
+/// The attributes in a file for a provider whose author has stated none.
 pub const ATTRIBUTES: ProviderAttributes = {
     let usual = Attribute::new(Stability::Unstable, Stability::Unstable, Class::Common);
     ProviderAttributes {
@@ -66,7 +68,7 @@ pub const ATTRIBUTES: ProviderAttributes = {
     }
 };
 
-/// How far that is to be relied on: nobody has promised anything.
+/// The attributes of a provider whose author has stated none: nothing is promised.
 pub const UNSAID: ProviderAttributes = {
     let private = Attribute::new(Stability::Private, Stability::Private, Class::Unknown);
     ProviderAttributes {
@@ -78,13 +80,16 @@ pub const UNSAID: ProviderAttributes = {
     }
 };
 
-/// What an author has said who has left these: all of them as they are where nothing is said is nothing.
+/// Returns the attributes if the author has stated them. If all are [`ATTRIBUTES`], nothing was
+/// stated.
 pub fn said(attributes: ProviderAttributes) -> Option<ProviderAttributes> {
     (attributes != ATTRIBUTES).then_some(attributes)
 }
 
 impl Parameter {
-    /// Its type as DOF has it, where the type says how a value is passed: a name of a program's own would be taken for a number of the largest.
+    /// Its type as written into DOF. Readers derive from this text how a value is passed, and would
+    /// take a program's own type name for a number of word size. So if the text would give another
+    /// form, a standard type of the right form is used instead.
     pub fn in_dof(&self) -> &str {
         let shape = |size: u64, is_signed, is_float| Shape {
             size: size as u8,
@@ -104,7 +109,7 @@ impl Parameter {
     }
 }
 
-/// The type of C for a number of this many bytes.
+/// Returns C's type for an integer of this many bytes.
 pub fn number(size: u64, is_signed: bool) -> Option<&'static str> {
     Some(match (size, is_signed) {
         (1, true) => "signed char",
@@ -120,7 +125,7 @@ pub fn number(size: u64, is_signed: bool) -> Option<&'static str> {
 }
 
 impl Definition {
-    /// Its name, as those know it who trace.
+    /// Its name as consumers see it.
     pub fn shown(&self) -> String {
         self.name.replace("__", "-")
     }

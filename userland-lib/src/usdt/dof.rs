@@ -1,16 +1,20 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! DOF of programs: what `dtrace -G` puts into them, in a section of their file (`.SUNW_dof`) or registered when they run.
+//! DOF of programs: what `dtrace -G` puts into them, in a section of their file (`.SUNW_dof`) or
+//! registered at run time.
 //!
-//! An image has providers; a provider has probes, each in one function, with tables of the offsets of its sites there, of those where the
-//! program asks whether it is enabled, of the types of what is passed, and of what is seen of that. At a site there was a call, which has become
-//! instructions that do nothing, so what it would have passed lies where the processor's convention says, without the return address
-//! of the call. Where the program asks, its result register becomes 1, or since version 3 the `int` whose address was passed.
+//! An image has providers. A provider has probes, each in one function, with tables of the offsets
+//! of its sites there, of its is-enabled sites, of the types that are passed, and of the types and
+//! order that consumers see. A site was a call, which has become instructions that do nothing. So
+//! the arguments lie where the calling convention puts them, but without a return address on the
+//! stack. At an is-enabled site the result register becomes 1, or, since version 3, the `int` whose
+//! address was passed.
 //!
-//! Addresses are relative to where the object lies; relocations say which words these are.
+//! Addresses are relative to the address of the object. Relocations state which words these are.
 //!
-//! An image is its author's word, who may be anybody: what is not well-formed is refused as a whole, and what it makes us do is bounded.
+//! An image is not trusted, because anybody may have made it. One that is not well-formed is
+//! refused as a whole, and the work and memory that it can cost are bounded.
 
 use super::define::said;
 use super::notes::{is_name, is_provider, Note};
@@ -32,13 +36,14 @@ const PROBES_MAX: usize = 100_000;
 const SITES_MAX: usize = 100_000;
 /// Most bytes of the names and types of its sites.
 const TEXT_MAX: usize = 32 << 20;
-/// Size of a provider before version 2.
+/// Size of a provider before version 2, which has no is-enabled sites.
 const FIRST_PROVIDER: usize = 40;
 
 /// Why an image is refused.
 pub type Refused = &'static str;
 
-/// The sites of an image whose object lies at `base`; their addresses are the process' own then.
+/// Returns the sites of an image whose object lies at `base`. Their addresses are those in the
+/// process.
 pub fn parse(data: &[u8], base: u64) -> Result<Vec<Note>, Refused> {
     let mut image = Image::new(data)?;
     image.relocate(base)?;
@@ -61,7 +66,8 @@ pub fn parse(data: &[u8], base: u64) -> Result<Vec<Note>, Refused> {
     Ok(notes)
 }
 
-/// The sites of the images that follow each other in a section of a file. One that is refused ends them.
+/// Returns the sites of the images that follow each other in a section of a file. Stops at the
+/// first image that is refused.
 pub fn parse_all(mut data: &[u8]) -> Vec<Note> {
     let mut notes = Vec::new();
     while let Ok((header, _)) = Hdr::read_from_prefix(data) {
@@ -86,9 +92,11 @@ fn is(sec: &Sec, ty: SecType) -> bool {
     sec.ty == ty as u32
 }
 
-/// What an image may still make of us.
+/// How much an image may still cost.
 struct Left {
+    /// Probes.
     probes: usize,
+    /// Bytes of names and types.
     text: usize,
 }
 
@@ -138,7 +146,7 @@ impl Image {
             let sec = rest.and_then(|rest| Sec::read_from_prefix(rest).ok());
             let (sec, _) = sec.ok_or("its table of sections is cut off")?;
             let end = sec.offset.checked_add(sec.size);
-            // What is not loaded may be behind the end.
+            // A section that is not loaded may lie behind the end.
             if sec.flags & dof::SECF_LOAD != 0 && end.is_none_or(|end| end > size as u64) {
                 return Err("a section is outside of it");
             }
@@ -164,7 +172,8 @@ impl Image {
         self.data.get(begin..end).unwrap_or_default()
     }
 
-    /// Entry `n` of a table; the size of an entry is what the table says, if that is enough.
+    /// Returns entry `n` of a table. The table states the size of an entry, which is at least that
+    /// of `T`.
     fn entry<T: FromBytes>(&self, sec: &Sec, n: usize) -> Option<T> {
         let size = (sec.entsize as usize).max(size_of::<T>());
         let at = n.checked_mul(size)?;
@@ -172,6 +181,7 @@ impl Image {
         Some(entry)
     }
 
+    /// Adds `base` to all words that relocations name.
     fn relocate(&mut self, base: u64) -> Result<(), Refused> {
         let mut left = RELOCATIONS_MAX;
         for sec in self.sections.clone() {
@@ -200,7 +210,7 @@ impl Image {
         Ok(())
     }
 
-    /// Adds to a word of a section.
+    /// Adds `base` to a word of a section.
     fn add(&mut self, target: &Sec, offset: u64, base: u64) -> Result<(), Refused> {
         let end = offset.checked_add(8).filter(|end| *end <= target.size);
         end.ok_or("a relocation is outside of its section")?;
@@ -249,7 +259,7 @@ impl Image {
             args: optional(provider.prargs, SecType::Prargs)?,
             offsets: self.section(provider.proffs, SecType::Proffs)?,
             asked: match has_asks {
-                // Nobody asks where the word is 0.
+                // The word is 0 if there are no is-enabled sites.
                 true if provider.prenoffs != 0 => optional(provider.prenoffs, SecType::Prenoffs)?,
                 _ => None,
             },
@@ -294,6 +304,7 @@ struct Of<'i> {
 }
 
 impl Of<'_> {
+    /// Adds the sites of a probe to `notes`.
     fn probe(&self, probe: &Probe, left: &mut usize, notes: &mut Vec<Note>) -> Result<(), Refused> {
         let image = self.image;
         let name = image.text(&self.strtab, probe.name)?.replace("__", "-");
@@ -350,7 +361,7 @@ impl Of<'_> {
         Ok(())
     }
 
-    /// Strings that follow one another.
+    /// Returns `count` types, whose strings follow one another.
     fn types(&self, first: StrIdx, count: u8) -> Result<Vec<&str>, Refused> {
         let mut at = first;
         let mut types = Vec::new();
@@ -366,18 +377,19 @@ impl Of<'_> {
     }
 }
 
-/// Whether a text may be the name of a type, before D is asked what it is.
+/// Whether a text may be the name of a type. The compiler has not parsed it then.
 pub(super) fn is_type(text: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_graphic() || c == ' ';
     text.len() < ARGTYPELEN && text.chars().all(is_plain)
 }
 
-/// Whether the name of a function may stand in an image.
+/// Whether this name of a function may be in an image.
 pub fn is_function(name: &str) -> bool {
     name.len() < FUNCNAMELEN && name.chars().all(|c| c.is_ascii_graphic() && c != '/')
 }
 
-/// How a value of a type is passed. `None`: in a way of its own.
+/// Returns how a value of a type is passed. `None` if in a way that is not known, as structures
+/// are.
 pub(super) fn shape(ty: &str, is_long: bool) -> Option<Shape> {
     let shape = |size, is_signed, is_float| {
         Some(Shape {
@@ -413,7 +425,7 @@ pub(super) fn shape(ty: &str, is_long: bool) -> Option<Shape> {
         ["float"] => shape(4, false, true),
         ["double"] => shape(8, false, true),
         ["long", "double"] | ["struct" | "union", ..] => None,
-        // A name for a number, or for an address.
+        // Any other name is taken for a number or an address.
         _ => shape(word, false, false),
     }
 }

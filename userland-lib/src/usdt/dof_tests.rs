@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Images of programs, good ones and bad ones. [`good`] is made by hand here; it is what the fuzz target's corpus has.
+//! Images of programs, valid and invalid ones. [`good`] is made by hand here and equals the fuzz
+//! target's corpus.
 
 use super::dof::{parse, parse_all};
 use super::Note;
@@ -16,7 +17,7 @@ const MAIN: u32 = 16;
 const NATIVE: u32 = 21;
 const SEEN: u32 = 44;
 
-/// Which section is which.
+/// The indices of the sections.
 const STRTAB: usize = 0;
 const PROBES: usize = 1;
 const PRARGS: usize = 2;
@@ -26,7 +27,7 @@ const PROVIDER: usize = 5;
 const RELTAB: usize = 6;
 const URELHDR: usize = 7;
 
-/// An image in its parts.
+/// The parts of an image.
 #[derive(Clone)]
 struct Parts {
     hdr: Hdr,
@@ -41,7 +42,8 @@ struct Parts {
 }
 
 impl Parts {
-    /// `shop:::sold-out(int, char *, double, long)`, seen as `char *, int`, at two sites of main, and once asked for.
+    /// `shop:::sold-out(int, char *, double, long)`, seen as `char *, int`, with two sites and one
+    /// is-enabled site in `main`.
     fn new(version: u8) -> Self {
         let mut ident = [0; 16];
         ident[..4].copy_from_slice(&dof::MAGIC);
@@ -118,7 +120,7 @@ impl Parts {
         })
     }
 
-    /// The image; what `spoil` does is done when all is in its place.
+    /// Returns the image. `spoil` changes the parts after all offsets and sizes are set.
     fn image(mut self, spoil: impl Fn(&mut Self)) -> Vec<u8> {
         let contents = |this: &Self| -> [Vec<u8>; 8] {
             [
@@ -155,7 +157,7 @@ fn good(version: u8) -> Vec<u8> {
     Parts::new(version).image(|_| ())
 }
 
-/// Where the arguments of a site lie: `[base, value, is_loaded, size, is_signed]`.
+/// The places of a site's arguments: `[base, value, is_loaded, size, is_signed]`.
 fn places(note: &Note) -> Vec<Option<[i64; 5]>> {
     let place = |operand: &Option<super::Operand>| {
         let arg = operand.as_ref()?.arg;
@@ -182,7 +184,7 @@ fn a_good_image_has_its_sites() {
         (&*first.provider, &*first.name, &*first.func),
         ("shop", "sold-out", "main")
     );
-    // The second one of the program's is seen first, then the first.
+    // Consumers see the program's second parameter first, then the first.
     assert_eq!(
         places(first),
         [Some([6, 0, 0, 8, 0]), Some([7, 0, 0, 4, 1])]
@@ -230,7 +232,7 @@ fn what_is_on_the_stack_is_found_there() {
         parts.probe.argidx = 0;
         parts.probe.nargc = 9;
         parts.probe.xargc = 4;
-        // The strings are put behind the end.
+        // The strings are appended behind the end.
         parts.probe.nargv = TEXT.len() as u32;
         parts.probe.xargv = TEXT.len() as u32;
         parts.secs[STRTAB].offset = parts.hdr.loadsz;
@@ -250,7 +252,7 @@ fn what_is_on_the_stack_is_found_there() {
     );
 }
 
-/// What is done to an image, and what is said of it then.
+/// The expected error, and the change of an image that causes it.
 type Spoilt = (&'static str, fn(&mut Parts));
 
 #[test]
@@ -347,7 +349,7 @@ fn an_image_that_is_cut_off_is_refused() {
 
 #[test]
 fn what_an_image_makes_of_us_is_bounded() {
-    // One table of 65,535 sites is of many probes.
+    // Many probes share one table of 65,535 sites.
     let mut image = Parts::new(2).image(|parts| {
         parts.probe.noffs = u16::MAX;
         parts.secs[PROFFS].offset = parts.hdr.loadsz;
@@ -376,7 +378,7 @@ fn images_of_a_file_follow_one_another() {
     assert_eq!(parse_all(&two[1..]).len(), 0);
 }
 
-/// The fuzz target begins with what is good here.
+/// The fuzz target starts from the valid images.
 #[test]
 fn the_corpus_is_good() {
     for (name, version) in [("two", 2), ("three", 3)] {

@@ -1,23 +1,26 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The header of a provider (`dtrace -h`): for each probe a macro that is its site, and one that says whether anybody has enabled it.
+//! The header of a provider (`dtrace -h`): for each probe one macro that is its site, and one that
+//! tests whether the probe is enabled.
 //!
-//! It needs no other header and no library: what a site is stands in it ([`SITE`]), and every object that includes it brings the
-//! semaphores. Where `DTRACE_DOF` is defined sites are calls instead, which `dtrace -G` replaces. C and C++ take the same text. Where there is a `<unistd.h>` it is included, as programs expect that were written
-//! for the headers of other DTraces.
+//! It needs no other header and no library: it contains the definition of a site ([`SITE`]), and
+//! every object that includes it defines the semaphores. If `DTRACE_DOF` is defined, sites are
+//! calls instead, which `dtrace -G` replaces. The text is both C and C++. It includes `<unistd.h>`
+//! where that exists, because programs written for the headers of other DTraces expect that.
 
 use super::define::{number, Definition, Form, Parameter, Provider};
 use std::fmt::Write as _;
 
-/// What a site is, for all providers.
+/// The definition of a site, the same for all providers.
 const SITE: &str = include_str!("../../include/dtrace/site.h");
 
-/// What other DTraces' headers include.
+/// The include that other DTraces' headers have.
 const INCLUDED: &str =
     "#ifdef __has_include\n#if __has_include(<unistd.h>)\n#include <unistd.h>\n#endif\n#endif\n";
 
-/// What stands before the functions that probes call. Nobody defines them, so they are not looked for elsewhere.
+/// The text before the declarations of the functions that probes call. Nothing defines these
+/// functions. They are hidden, so that they are not looked for in other files.
 const CALLS: &str = "
 #else
 #ifndef _DTRACE_CALLED
@@ -28,7 +31,8 @@ extern \"C\" {
 #endif
 ";
 
-/// The header of these providers, which stands in a file of that name. The error is what cannot be passed.
+/// Returns the header of these providers. `file` is the name of its file. An error names the
+/// argument that cannot be passed.
 pub fn header(providers: &[Provider], file: &str) -> Result<String, String> {
     let is_letter = |c: char| c.is_ascii_alphanumeric();
     let guard: String = file
@@ -64,7 +68,7 @@ pub fn header(providers: &[Provider], file: &str) -> Result<String, String> {
     Ok(text)
 }
 
-/// A probe of a provider.
+/// A probe together with its provider's name.
 struct Of<'p> {
     provider: &'p str,
     probe: &'p Definition,
@@ -80,7 +84,7 @@ fn each(providers: &[Provider]) -> impl Iterator<Item = Of<'_>> {
 }
 
 impl Of<'_> {
-    /// As all tools call it.
+    /// The semaphore's name, as all tools spell it.
     fn semaphore(&self) -> String {
         format!("{}_{}_semaphore", self.provider, self.probe.name)
     }
@@ -90,6 +94,7 @@ impl Of<'_> {
         format!("{}_{}", name(self.provider), name(&self.probe.name))
     }
 
+    /// The macros of the probe for sites with notes.
     fn macros(&self) -> Result<String, String> {
         let (name, semaphore) = (self.macro_name(), self.semaphore());
         let mut texts = Vec::new();
@@ -133,12 +138,14 @@ impl Of<'_> {
         format!("{provider}:::{probe}: arguments of type {ty} cannot be passed")
     }
 
-    /// The functions that it calls.
+    /// The functions that stand for the probe's site and is-enabled site until `dtrace -G` replaces
+    /// them.
     fn functions(&self) -> [String; 2] {
         let (provider, probe) = (self.provider, &self.probe.name);
         ["__dtrace_", "__dtraceenabled_"].map(|begin| format!("{begin}{provider}___{probe}"))
     }
 
+    /// The declarations of these functions.
     fn prototypes(&self) -> Result<String, String> {
         let mut types = Vec::new();
         for parameter in &self.probe.parameters {
@@ -154,7 +161,8 @@ impl Of<'_> {
         ))
     }
 
-    /// Nothing is called last, where a jump would do.
+    /// The macros of the probe for sites that are calls. An empty `asm` follows each call, so that
+    /// the compiler does not make it a tail call (a jump).
     fn calls(&self) -> String {
         let name = self.macro_name();
         let [fires, asks] = self.functions();
@@ -182,7 +190,8 @@ impl Of<'_> {
     }
 }
 
-/// How a call passes it. An address may be passed as a number, and a number for an address.
+/// The C type in which a call passes a parameter. An address is passed as an integer, so that
+/// programs may use integers and addresses for each other.
 fn passed(parameter: &Parameter) -> Option<&'static str> {
     match parameter.form {
         Form::Pointer => Some("__UINTPTR_TYPE__"),
@@ -192,10 +201,10 @@ fn passed(parameter: &Parameter) -> Option<&'static str> {
     }
 }
 
-/// How argument `n` stands in the note, and among the operands.
+/// Returns argument `n` as it is written in the note, and as an operand of the `asm`.
 fn operand(n: usize, parameter: &Parameter) -> Option<[String; 2]> {
     let text = format!("_DTRACE_TEXT({n})");
-    // An address may be passed as a number, and a number for an address.
+    // An address is passed as an integer, so that programs may use both for each other.
     let value = |size: &str, ty: &str| format!("_DTRACE_VALUE({n}, {size}, ({ty})(_dtrace{n}))");
     Some(match parameter.form {
         Form::Pointer => [text, value("(int)sizeof(void *)", "__UINTPTR_TYPE__")],
@@ -219,7 +228,8 @@ fn float(size: u8) -> &'static str {
     }
 }
 
-/// The type of C that needs no header: those that every compiler has are what they are, and may be of another size in another program.
+/// Returns the C type for a D type, without the need for a header. Types that every compiler knows
+/// keep their names, because they may have another size in another program.
 fn c_type(ty: &str, size: u64, signed: bool) -> Option<&'static str> {
     let own = [
         ("long", "long"),

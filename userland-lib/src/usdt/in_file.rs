@@ -1,13 +1,14 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! DOF that lies in a file, in the section `.SUNW_dof`, as `dtrace -G` puts it there. Nobody need have registered it.
+//! DOF in a file's section `.SUNW_dof`, where `dtrace -G` puts it. It need not be registered.
 //!
-//! Its addresses are those of the file, once the linker has put them in. Where it has left that to the dynamic linker, the relocation says them.
+//! Its addresses are those of the file once the linker has filled them in. If the linker leaves
+//! that to the dynamic linker, they are computed from the relocations.
 //!
-//! DOF may be wrong about the code: the linker keeps one of the copies of an inline function, and another compiler, or other options, may have
-//! made that. A breakpoint within an instruction would end the program. So a site is one only if an instruction is there that takes the place of
-//! a call.
+//! DOF may not match the code: the linker keeps one of the copies of an inline function, and that
+//! copy may come from another compiler or from other options. A breakpoint within an instruction
+//! would crash the program. So a site counts only if an instruction is there that replaces a call.
 
 use super::dof::parse_all;
 use super::notes::Note;
@@ -21,14 +22,14 @@ use object::{
     RelocationFlags, RelocationTarget,
 };
 
-/// Most bytes of it.
+/// Most bytes of the section.
 const SIZE_MAX: u64 = 16 << 20;
-/// Where a file says whether it is of 32 bits, and of which processor.
+/// Offsets in an ELF file: of its class (32 or 64 bits) and of its machine.
 const CLASS: u64 = 4;
 const CLASS_32: u8 = 1;
 const MACHINE: u64 = 18;
 
-/// Those that a file names whose contents these are; none of one that is no program.
+/// Returns the notes for the DOF in a file of these contents. Empty if it is not a program.
 pub fn parse<'d, R: ReadRef<'d>>(data: R) -> Vec<Note> {
     let Ok(file) = object::File::parse(data) else {
         return Vec::new();
@@ -43,7 +44,7 @@ pub fn parse<'d, R: ReadRef<'d>>(data: R) -> Vec<Note> {
     for (address, relocation) in file.dynamic_relocations().into_iter().flatten() {
         let base = match (relocation.flags(), relocation.target()) {
             (RelocationFlags::Elf { r_type }, _) if r_type == elf::R_X86_64_RELATIVE => Some(0),
-            // Of a function that may be another's when the program runs: the one of this file is meant.
+            // The symbol may be another file's at run time, but this file's function is meant.
             (RelocationFlags::Elf { r_type }, RelocationTarget::Symbol(index))
                 if r_type == elf::R_X86_64_64 =>
             {
@@ -78,9 +79,11 @@ pub fn parse<'d, R: ReadRef<'d>>(data: R) -> Vec<Note> {
     notes
 }
 
-/// Looks at the instructions of sites in the file of these contents; the notes know where in it they are. Those that are none go.
+/// Removes the sites at which no instruction replaces a call in the file of these contents. The
+/// notes' offsets must be set. Files of other machines are not checked.
 ///
-/// Where a call ended a function there is a return now, and what was passed on the stack is behind its address.
+/// Where the call was the last instruction of its function (a jump), there is a return. The
+/// arguments on the stack are then behind the return address, so they are adjusted.
 pub fn look<'d, R: ReadRef<'d>>(notes: &mut Vec<Note>, data: R) {
     let bytes = |at, size| data.read_bytes_at(at, size).ok();
     let machine = bytes(MACHINE, 2).and_then(|machine| machine.try_into().ok());
@@ -89,6 +92,7 @@ pub fn look<'d, R: ReadRef<'d>>(notes: &mut Vec<Note>, data: R) {
     }
     let is_long = bytes(CLASS, 1) != Some(&[CLASS_32]);
     notes.retain_mut(|note| {
+        // A site of one byte may be the last byte of the file.
         let code = bytes(note.offset, 2).or_else(|| bytes(note.offset, 1));
         let code = code.unwrap_or_default();
         if replaced::is_return(code) {
@@ -105,7 +109,7 @@ pub fn look<'d, R: ReadRef<'d>>(notes: &mut Vec<Note>, data: R) {
     });
 }
 
-/// Whether the program asks here, and its result register is the answer.
+/// Whether this is an is-enabled site whose answer is the result register.
 fn is_answered(note: &Note) -> bool {
     let mut operands = note.arguments.iter().flatten();
     note.asks && operands.any(|operand| operand.arg.form == ANSWER)

@@ -1,17 +1,19 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Probes that programs have of their own (USDT): what a description of a provider `NAMEpid` names.
+//! USDT probes, which programs define themselves: what a description of a provider `NAMEpid` names.
 //!
-//! A program says in notes of its file where its probes are, what they are called and where their arguments lie ([`notes`]). A probe
-//! of a process is called after the program's provider and the number of the process, `python1234`. So a description is looked up in
-//! the processes that its provider's name may end with the number of, and what is found is made by the kernel under those names;
-//! the description itself stays as it was written.
+//! Notes in a program's file say where its probes are, what they are called and where their
+//! arguments lie ([`notes`]). A probe of a process belongs to the provider whose name is the
+//! program's provider followed by the process ID: `python1234`. So a description is looked up in
+//! the processes whose IDs its provider's name may end with, and the kernel makes the probes that
+//! are found under those names. The description itself is not rewritten.
 //!
-//! A program may also register its probes when it runs ([`registered`]); what they are is in the same format as in files of other
-//! systems ([`dof`]).
+//! A program may also register its probes at run time ([`registered`]). The format is the one that
+//! files of other systems use ([`dof`]).
 //!
-//! All of a file is its author's word, who may be anybody: what is not well-formed is left out.
+//! The contents of a file are not trusted, because anybody may have made it. What is not
+//! well-formed is left out.
 
 mod calls;
 #[cfg(test)]
@@ -44,24 +46,25 @@ use crate::world::{ProbePattern, ProcessSource};
 use dtrace_uapi::glob;
 use std::rc::Rc;
 
-/// A probe of a process.
+/// A USDT probe of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Point {
-    /// The provider, without the number of the process.
+    /// The provider, without the process ID.
     pub provider: String,
-    /// The file.
+    /// The file that has it.
     pub object: Rc<Object>,
-    /// The function that it is in; empty where that is not known.
+    /// The function that it is in; empty if unknown.
     pub func: String,
     /// Its name.
     pub name: String,
-    /// Where it fires.
+    /// Its sites.
     pub notes: Vec<Note>,
-    /// The registration that it goes with; 0: it is in the file.
+    /// The number of the registration that has it; 0 if it is in the file.
     pub registration: u32,
 }
 
-/// The process whose own probes a provider names, if it names one that has to be there.
+/// Returns the process whose USDT probes a provider names, if it names exactly one, so that this
+/// process must exist.
 pub fn only(provider: &str) -> Option<u32> {
     let before = provider.trim_end_matches(|c: char| c.is_ascii_digit());
     let number = provider[before.len()..].parse().ok();
@@ -69,12 +72,13 @@ pub fn only(provider: &str) -> Option<u32> {
     number.filter(|pid| is_name && *pid > 0)
 }
 
-/// The processes whose own probes a provider may name; whether it names one that has to be there.
+/// Returns the processes whose USDT probes a provider may name, and whether it names exactly one,
+/// which must exist then.
 pub fn processes(provider: &str) -> (Vec<u32>, bool) {
     let before = provider.trim_end_matches(|c: char| c.is_ascii_digit());
     let number = || provider[before.len()..].parse::<u32>().ok();
     if glob::is_glob(provider.as_bytes()) {
-        // A pattern that says nothing is about the kernel.
+        // A pattern that begins with a wildcard means probes of the kernel.
         let all = match literal_len(provider) {
             0 => Vec::new(),
             _ => running(),
@@ -86,14 +90,16 @@ pub fn processes(provider: &str) -> (Vec<u32>, bool) {
     (only.into_iter().collect(), only.is_some())
 }
 
-/// The provider of a process: its name, and the number of the process.
+/// Splits a provider's name into the program's provider and the process ID. `None` if it has no
+/// such form or is of the `pid` provider.
 pub fn process_of(provider: &str) -> Option<(&str, u32)> {
     let name = provider.trim_end_matches(|c: char| c.is_ascii_digit());
     let number = provider[name.len()..].parse().ok()?;
     (!name.is_empty() && name != PROVIDER).then_some((name, number))
 }
 
-/// Whether a description's provider may name `provider` of some process, as far as its beginning says.
+/// Whether a description's provider may match `provider` in some process, judged by the literal
+/// beginning of `pattern`.
 pub fn may_be_of(pattern: &str, provider: &str) -> bool {
     let literal = &pattern[..literal_len(pattern)];
     let number = literal.strip_prefix(provider);
@@ -101,14 +107,14 @@ pub fn may_be_of(pattern: &str, provider: &str) -> bool {
         || number.is_some_and(|number| number.bytes().all(|c| c.is_ascii_digit()))
 }
 
-/// How much of a pattern stands for itself.
+/// Returns the length of a pattern's literal beginning.
 fn literal_len(pattern: &str) -> usize {
     pattern
         .find(|c| "*?[\\".contains(c))
         .unwrap_or(pattern.len())
 }
 
-/// Whether the names of providers leave room for the number of a process.
+/// Checks that the providers' names leave room for a process ID.
 pub fn check_names(providers: &[Provider]) -> Result<(), String> {
     let is_long = |provider: &&Provider| provider.name.len() > PROVIDER_MAX;
     match providers.iter().find(is_long) {
@@ -119,7 +125,8 @@ pub fn check_names(providers: &[Provider]) -> Result<(), String> {
     }
 }
 
-/// Whether the probes that an object brings in notes for these providers are theirs; else why not. With `unodefs` they may have others.
+/// Checks the probes that an object has in notes for these providers: each must be defined, with
+/// the same number of arguments. With `unodefs`, probes that are not defined are accepted.
 pub fn check(object: &[u8], providers: &[Provider], unodefs: bool) -> Result<(), String> {
     let brought = notes::brought(object).ok_or("it is no object")?;
     for (provider, name, count) in brought {
@@ -146,6 +153,7 @@ fn undefined(provider: &str, name: &str) -> String {
     format!("probe {provider}:::{name} is not defined")
 }
 
+/// The IDs of all running processes but this one.
 fn running() -> Vec<u32> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten();
     let number = |entry: std::io::Result<std::fs::DirEntry>| {
@@ -159,7 +167,8 @@ fn running() -> Vec<u32> {
         .collect()
 }
 
-/// The probes of a process' own that a description names. Files that cannot be read have none.
+/// Returns the USDT probes of a process that a description names. Files that cannot be read have
+/// none.
 pub fn resolve<S: ProcessSource + ?Sized>(
     source: &S,
     pattern: &ProbePattern,
@@ -171,7 +180,8 @@ pub fn resolve<S: ProcessSource + ?Sized>(
     Ok(resolve_in(source, pattern, pid, &objects))
 }
 
-/// Those that it names in these objects of the process.
+/// Returns the USDT probes that a description names in these objects of a process, and in what the
+/// process has registered.
 pub fn resolve_in<S: ProcessSource + ?Sized>(
     source: &S,
     pattern: &ProbePattern,
@@ -210,6 +220,7 @@ pub fn resolve_in<S: ProcessSource + ?Sized>(
     points
 }
 
+/// Adds a site to its probe, which is created if it is new.
 fn add(points: &mut Vec<Point>, object: &Rc<Object>, note: &Note, registration: u32) {
     let is_same = |point: &&mut Point| {
         point.object == *object
@@ -218,7 +229,7 @@ fn add(points: &mut Vec<Point>, object: &Rc<Object>, note: &Note, registration: 
             && point.provider == note.provider
     };
     match points.iter_mut().find(is_same) {
-        // Whoever registers an image twice has its sites once.
+        // An image that is registered twice has its sites once.
         Some(point) => {
             let is_there = |other: &Note| (other.offset, other.asks) == (note.offset, note.asks);
             if !point.notes.iter().any(is_there) {

@@ -3,18 +3,24 @@
 
 //! Notes of a program's probes, in sections that are not loaded.
 //!
-//! Those of SystemTap's kind, version 3, are in `.note.stapsdt`. A note has three addresses (its site, where the section `.stapsdt.base` was when the note was made, and the semaphore, or 0) and
-//! three strings (provider, name, arguments). A linker that moves text later moves the base with it and not the notes, so addresses are
-//! corrected by what the base has moved. `__` in a probe's name stands for `-`.
+//! SystemTap's notes, version 3, are in `.note.stapsdt`. A note has three addresses (its site;
+//! where the section `.stapsdt.base` was when the note was made; the semaphore, or 0) and three
+//! strings (provider, name, arguments). A tool that moves text after linking moves the base too but
+//! does not change the notes, so addresses are corrected by the distance that the base has moved.
+//! `__` in a probe's name stands for `-`.
 //!
-//! Those of DTrace 2.0.7 are in `.note.usdt` (measured; its test programs). The owner is `usdt`; type 1 is a site, type 2 one where the
-//! program asks whether the probe is enabled. A note has two addresses (the site, and the function's name as text) of 8 bytes, two strings
-//! (provider and name), the number of arguments, a byte, and these as a string of the same grammar. Where the program asks, the one
-//! argument is the address of an `int` that becomes 1. Notes of the owner `prov` ([`prov`]) say which types arguments have, and in which order
-//! they are seen; they go with notes of either kind.
+//! The notes of DTrace 2.0.7 are in `.note.usdt` (measured; its test programs). Their owner is
+//! `usdt`. Type 1 is a site, type 2 an is-enabled site, where the program asks whether the probe is
+//! enabled. A note has two addresses of 8 bytes (the site; the function's name as text), two
+//! strings (provider and name), the number of arguments as a byte, and the arguments as one string
+//! of the same grammar. At an is-enabled site the one argument is the address of an `int` that
+//! becomes 1. Notes of the owner `prov` ([`prov`]) state the types of arguments and the order in
+//! which consumers see them. They apply to notes of both kinds.
 //!
-//! Where a program asks by its semaphore, our own headers leave a note like SystemTap's in `.note.dtrace` (owner `dtrace`, type 1), for a program that
-//! asks where it has no probe. Their notes of DTrace's kind tell the same sites again, for others.
+//! Where a program asks by its semaphore, headers of our `dtrace -h` make a note in SystemTap's
+//! format in `.note.dtrace` (owner `dtrace`, type 1), because a program may ask without having a
+//! site of the probe. For other tools these headers repeat the same sites in notes of DTrace's
+//! kind.
 
 use super::define::{said, Definition, Provider, PROVIDER_MAX};
 use super::in_file;
@@ -31,48 +37,52 @@ use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io;
 
-/// Most notes of a file that are read.
+/// Most notes that are read of one section.
 const NOTES_MAX: usize = 100_000;
-/// Most bytes of its notes.
+/// Most bytes of a section of notes. A larger one is not read.
 const SIZE_MAX: usize = 16 << 20;
-/// Most arguments of a probe that are read (`dtrace_uapi::process::PROBE_ARGS_MAX`).
+/// Most arguments that are read of a probe.
 const ARGUMENTS_MAX: usize = dtrace_uapi::process::PROBE_ARGS_MAX;
-/// Smallest page of a processor, bytes.
+/// Smallest page size of the processor, bytes.
 const PAGE: u64 = 4096;
-/// The type of notes of SystemTap's kind.
+/// The type of SystemTap's notes.
 const STAPSDT: u64 = 3;
-/// The types of notes of DTrace's kind.
+/// The types of DTrace's notes: a site, and an is-enabled site.
 const SITE: u64 = 1;
 const ASKS: u64 = 2;
-/// The type of ours.
+/// The type of our own notes, which are is-enabled sites.
 const OWN_ASKS: u64 = 1;
 
 /// A site of a probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// The provider, without the number of a process.
+    /// The provider, without the process ID.
     pub provider: String,
     /// The probe.
     pub name: String,
-    /// Where it is, as the file numbers its memory.
+    /// Its address as in the file's headers; in a registration, its address in the process.
     pub address: u64,
-    /// Where that is in the file.
+    /// Its offset in the file.
     pub offset: u64,
-    /// Where in the file the number is of those who have enabled it; 0: it has none.
+    /// The file offset of the semaphore, which counts the consumers that have enabled the probe; 0
+    /// if it has none.
     pub semaphore: u64,
-    /// The function that it is in; empty where that is not known.
+    /// The function that it is in; empty if unknown.
     pub func: String,
-    /// Whether the program only asks here whether the probe is enabled. The one argument is the address of an `int`.
+    /// Whether this is an is-enabled site. Its one argument is the answer: the address of an `int`,
+    /// or the result register itself.
     pub asks: bool,
-    /// Its arguments, each if it can be read.
+    /// Its arguments, in the order in which a consumer sees them; `None` if one cannot be read.
     pub arguments: Vec<Option<Operand>>,
-    /// Their types where the file says, each as the program passes it and as it is to be seen.
+    /// The types of the arguments if the file states them: each as the program passes it and as a
+    /// consumer sees it.
     pub types: Vec<(String, String)>,
-    /// How far it may be relied on, where the file says.
+    /// The stability of the provider's parts, if the file states it.
     pub attributes: Option<ProviderAttributes>,
 }
 
-/// The notes of a file; none of one that is no program. Of a very large one only those that take no table of its symbols.
+/// Returns the notes of a file. Empty if it is not a program. Functions and DOF are read only from
+/// a file that has at most `FILE_MAX` bytes and is not mostly holes.
 pub fn read(file: &File) -> io::Result<Vec<Note>> {
     let mut notes = parse(&ReadCache::new(file));
     if outside::check(file, FILE_MAX).is_err() {
@@ -85,7 +95,7 @@ pub fn read(file: &File) -> io::Result<Vec<Note>> {
     Ok(notes)
 }
 
-/// Says of notes which functions they are in.
+/// Sets the functions of notes, from the file's symbols.
 fn name_functions(notes: &mut [Note], data: &[u8]) {
     let Ok(code) = Code::parse(data) else {
         return;
@@ -97,7 +107,7 @@ fn name_functions(notes: &mut [Note], data: &[u8]) {
     }
 }
 
-/// The notes of a file; what is not well-formed is left out.
+/// Returns the notes in a file's sections of notes. What is not well-formed is left out.
 pub fn parse<'d, R: ReadRef<'d>>(data: R) -> Vec<Note> {
     let notes = match object::FileKind::parse(data) {
         Ok(object::FileKind::Elf64) => of::<elf::FileHeader64<Endianness>, R>(data),
@@ -107,6 +117,7 @@ pub fn parse<'d, R: ReadRef<'d>>(data: R) -> Vec<Note> {
     notes.unwrap_or_default()
 }
 
+/// Returns the notes of an ELF file. `None` if its headers are damaged.
 fn of<'d, H: FileHeader<Endian = Endianness>, R: ReadRef<'d>>(data: R) -> Option<Vec<Note>> {
     let header = H::parse(data).ok()?;
     let endian = header.endian().ok()?;
@@ -153,10 +164,11 @@ fn of<'d, H: FileHeader<Endian = Endianness>, R: ReadRef<'d>>(data: R) -> Option
             }
         }
     }
-    // Our own headers tell a site twice: these have no semaphore.
+    // Our own headers note a site twice. Drop the note of DTrace's kind, because it has no
+    // semaphore.
     let told: HashSet<Site<'_>> = raw.iter().chain(&asked).map(Raw::site).collect();
     raw.extend(again.into_iter().filter(|raw| !told.contains(&raw.site())));
-    // The semaphore is counted where the probe is, if it is anywhere.
+    // If the probe has a site, the semaphore is counted there. Drop these notes then.
     let sites = raw.iter().filter(|raw| !raw.asks);
     let sites: HashSet<_> = sites.map(|raw| (raw.provider, raw.name)).collect();
     asked.retain(|asks| !sites.contains(&(asks.provider, asks.name)));
@@ -172,7 +184,8 @@ fn of<'d, H: FileHeader<Endian = Endianness>, R: ReadRef<'d>>(data: R) -> Option
     Some(notes)
 }
 
-/// Says of notes which types their arguments have, and puts these in the order in which they are seen.
+/// Sets the types and attributes of notes by the providers' definitions, and sorts their arguments
+/// into the order in which consumers see them.
 fn define(notes: &mut [Note], providers: &[Provider]) {
     let mut known: HashMap<(&str, String), (&Definition, _)> = HashMap::new();
     for provider in providers {
@@ -193,6 +206,7 @@ fn define(notes: &mut [Note], providers: &[Provider]) {
 }
 
 impl Note {
+    /// Sorts the arguments as the definition maps them, and sets their types.
     fn arrange(&mut self, definition: &Definition) {
         let native = |index: u8| definition.parameters.get(usize::from(index));
         let passed = std::mem::take(&mut self.arguments);
@@ -207,24 +221,28 @@ impl Note {
     }
 }
 
-/// How much of a segment is the file's when it is mapped: what is behind its end on the last page is zero, and may be a semaphore.
+/// Returns how many bytes of a segment its mapped pages have, which is more than the file's data:
+/// the zeros behind these on the last page may hold a semaphore.
 fn mapped_size(address: u64, size: u64) -> u64 {
     let end = address.saturating_add(size);
     end.checked_next_multiple_of(PAGE)
         .map_or(size, |end| end.wrapping_sub(address))
 }
 
-/// What may be names of symbols in arguments: registers have their sign before them, numbers begin with a digit.
+/// Returns the words of arguments that may be names of symbols. Registers begin with `%` and
+/// numbers with a digit.
 fn words(arguments: &str) -> impl Iterator<Item = &str> {
     let is_name = |word: &&str| word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     let words = arguments.split(['@', '+', '-', '(', ' ']);
     words.filter(is_name)
 }
 
-/// Symbols of a table that are looked at: more than large programs have with debugging symbols, and the time for them is bounded.
+/// Most symbols of a table that are searched, to bound the time. Large programs with debugging
+/// symbols have fewer.
 const SYMBOLS_MAX: usize = 1 << 22;
 
-/// The addresses of those symbols that are wanted; nothing for those of several.
+/// Returns the addresses of the wanted symbols. `None` if several symbols of that name have
+/// different addresses.
 fn symbols<'d, H: FileHeader<Endian = Endianness>, R: ReadRef<'d>>(
     header: &H,
     endian: Endianness,
@@ -261,8 +279,8 @@ fn symbols<'d, H: FileHeader<Endian = Endianness>, R: ReadRef<'d>>(
     found
 }
 
-/// The probes that an object brings which is yet to be linked, so that addresses mean nothing: provider, name and number of arguments.
-/// `None`: it is no object.
+/// Returns the probes of SystemTap's notes in an object: provider, name and number of arguments.
+/// `None` if it is not an object. It is not linked yet, so that addresses mean nothing.
 pub fn brought(data: &[u8]) -> Option<Vec<(String, String, usize)>> {
     let file = object::File::parse(data).ok()?;
     let layout = Layout {
@@ -272,7 +290,7 @@ pub fn brought(data: &[u8]) -> Option<Vec<(String, String, usize)>> {
         loads: Vec::new(),
     };
     let mut found = Vec::new();
-    // Inline functions bring sections of their own.
+    // Inline functions have their own sections of notes.
     for section in file.sections() {
         if section.name() != Ok(".note.stapsdt") {
             continue;
@@ -289,7 +307,7 @@ pub fn brought(data: &[u8]) -> Option<Vec<(String, String, usize)>> {
     Some(found)
 }
 
-/// A site as it is written.
+/// The raw contents of a site's note.
 struct Raw<'d> {
     asks: bool,
     /// Site, base, semaphore.
@@ -299,7 +317,7 @@ struct Raw<'d> {
     arguments: &'d str,
 }
 
-/// What is the same in all notes of a site: the address, provider and name.
+/// What all notes of a site have in common: the address, the provider and the name.
 type Site<'d> = (u64, &'d str, String);
 
 impl<'d> Raw<'d> {
@@ -308,21 +326,22 @@ impl<'d> Raw<'d> {
     }
 }
 
-/// A probe's name, as those know it who trace.
+/// Returns a probe's name as consumers see it.
 fn shown(name: &str) -> String {
     name.replace("__", "-")
 }
 
-/// How a file is laid out.
+/// The layout of a file.
 struct Layout {
     is_long: bool,
     is_big: bool,
     base: Option<u64>,
-    /// Address, size and offset of what is loaded.
+    /// Address, size and file offset of each loaded segment.
     loads: Vec<[u64; 3]>,
 }
 
 impl Layout {
+    /// The file offset of an address.
     fn offset(&self, address: u64) -> Option<u64> {
         self.loads.iter().find_map(|[start, size, offset]| {
             let within = address.checked_sub(*start).filter(|within| within < size)?;
@@ -330,6 +349,7 @@ impl Layout {
         })
     }
 
+    /// A number of these bytes, in the file's byte order.
     fn number(&self, bytes: &[u8]) -> u64 {
         let sum = |sum: u64, byte: &u8| sum << 8 | u64::from(*byte);
         match self.is_big {
@@ -338,7 +358,7 @@ impl Layout {
         }
     }
 
-    /// The description of a note of SystemTap's kind.
+    /// Parses the description of a note in SystemTap's format.
     fn stapsdt<'d>(&self, bytes: &'d [u8]) -> Option<Raw<'d>> {
         let word = if self.is_long { 8 } else { 4 };
         let address = |n: usize| Some(self.number(bytes.get(n * word..(n + 1) * word)?));
@@ -353,10 +373,11 @@ impl Layout {
         })
     }
 
-    /// A note of DTrace's kind.
+    /// Parses a note of DTrace's kind.
     fn usdt<'d>(&self, entry: &Entry<'d>) -> Option<Raw<'d>> {
         let bytes = entry.description;
         let site = self.number(bytes.get(..8)?);
+        // The second address, of the function's name, is not needed: symbols tell the function.
         let mut strings = Strings(bytes.get(16..)?);
         let (provider, name) = (strings.next()?, strings.next()?);
         let (count, rest) = strings.0.split_first()?;
@@ -373,6 +394,8 @@ impl Layout {
         })
     }
 
+    /// Turns a raw note into a site. `None` if its names are not valid or it is outside of the
+    /// file.
     fn note(&self, raw: &Raw<'_>, symbols: &dyn Fn(&str) -> Option<u64>) -> Option<Note> {
         let [site, noted, semaphore] = raw.addresses;
         let moved = match self.base {
@@ -407,13 +430,13 @@ pub(super) fn is_name(name: &str) -> bool {
     !name.is_empty() && name.len() < NAMELEN && is_plain(name)
 }
 
-/// Whether a part of a description can be spelled so.
+/// Whether this text is printable and has no separator, glob or quote of a description.
 pub(super) fn is_plain(part: &str) -> bool {
     part.chars()
         .all(|c| c.is_ascii_graphic() && !"/:*?[]\\`\"".contains(c))
 }
 
-/// Whether the kernel takes this name of a provider.
+/// Whether the kernel accepts this name of a provider.
 pub(super) fn is_provider(name: &str) -> bool {
     let is_spelled = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
     !name.is_empty()
@@ -423,7 +446,7 @@ pub(super) fn is_provider(name: &str) -> bool {
         && !name.ends_with(|c: char| c.is_ascii_digit())
 }
 
-/// Strings that end with NUL, one after the other.
+/// Strings that end with NUL, one after another.
 struct Strings<'d>(&'d [u8]);
 
 impl<'d> Strings<'d> {
@@ -435,14 +458,14 @@ impl<'d> Strings<'d> {
     }
 }
 
-/// A note, of whomever.
+/// A note of any owner.
 struct Entry<'d> {
     owner: &'d [u8],
     kind: u64,
     description: &'d [u8],
 }
 
-/// The notes of a section, as far as they are well-formed.
+/// The notes of a section, up to the first that is not well-formed.
 struct Entries<'f, 'd> {
     file: &'f Layout,
     rest: &'d [u8],

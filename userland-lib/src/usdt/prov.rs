@@ -1,29 +1,33 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! A provider's definition as a note of a file, for who traces to know its types: section `.note.usdt`, owner `prov`, type 1.
+//! A provider's definition as a note of a file, which tells consumers its types: section
+//! `.note.usdt`, owner `prov`, type 1.
 //!
-//! The description of the note is the name of the provider, padded to 4 bytes; the attributes of its five parts, 4 bytes each; the number
-//! of its probes; and each probe: its name, the number of its parameters and their types, the number of what is seen of
-//! them and for each its type and the parameter that it is, padded to 4 bytes. Types and names end with NUL, numbers of those are bytes.
-//! The programs of DTrace 2.0.7 have the same note (measured; its test programs).
+//! The description of the note has the name of the provider, padded to 4 bytes; the attributes of
+//! its five parts, 4 bytes each; the number of its probes (4 bytes); and the probes. Each probe has
+//! its name; the number of its parameters and their types; and the number of the arguments that a
+//! consumer sees, and for each of them its type and the index of its parameter. Each probe is
+//! padded to 4 bytes. Types and names end with NUL; these counts and indices are bytes. Programs
+//! built with DTrace 2.0.7 have the same note (measured; its test programs).
 
 use super::define::{Definition, Form, Parameter, Provider};
 use super::dof::is_type;
 use dtrace_uapi::types::{Attribute, ProviderAttributes};
 
-/// The section.
+/// The section of the notes.
 pub const SECTION: &str = ".note.usdt";
-/// Who reads and writes such notes.
+/// The owner of notes with a definition.
 pub const OWNER: &str = "prov";
-/// Whose the note is that says who has made the others.
+/// The owner of the note that names the maker of the others.
 const MAKER: &str = "dver";
-/// The type of the note.
+/// The type of all these notes.
 pub const KIND: u64 = 1;
-/// Most probes of a provider that are read.
+/// Most probes of a provider. A note with more is not read.
 const PROBES_MAX: usize = 10_000;
 
-/// The notes of these providers. Unless `strip`, one more says who has made them.
+/// Returns the notes of these providers. Unless `strip`, one more note names the tool that made
+/// them.
 pub fn notes(providers: &[Provider], strip: bool) -> Vec<u8> {
     let mut data = Vec::new();
     for provider in providers {
@@ -48,6 +52,7 @@ fn text(data: &mut Vec<u8>, text: &str) {
     data.push(0);
 }
 
+/// Appends a note.
 fn note(data: &mut Vec<u8>, owner: &str, description: &[u8]) {
     for number in [
         owner.len() as u32 + 1,
@@ -62,7 +67,7 @@ fn note(data: &mut Vec<u8>, owner: &str, description: &[u8]) {
     pad(data);
 }
 
-/// The description of a provider's note.
+/// Returns the description of a provider's note.
 fn describe(provider: &Provider) -> Vec<u8> {
     let mut data = Vec::new();
     text(&mut data, &provider.name);
@@ -75,12 +80,13 @@ fn describe(provider: &Provider) -> Vec<u8> {
         args,
     } = provider.attributes;
     for part in [own, module, func, name, args] {
+        // The order of dof_attr_t in little endian: an unused byte, class, data, name.
         data.extend([0, part.class, part.data, part.name]);
     }
     data.extend((provider.probes.len() as u32).to_le_bytes());
     for probe in &provider.probes {
         text(&mut data, &probe.shown());
-        // Neither list is longer than a byte can say: definitions are checked.
+        // Definitions are checked to have no more entries than a byte can count.
         data.push(probe.parameters.len() as u8);
         for parameter in &probe.parameters {
             text(&mut data, &parameter.ty);
@@ -95,7 +101,7 @@ fn describe(provider: &Provider) -> Vec<u8> {
     data
 }
 
-/// Reads the description of a provider's note; `None` if it is not well-formed.
+/// Reads the description of a provider's note. `None` if it is not well-formed.
 pub fn read(description: &[u8]) -> Option<Provider> {
     let mut reader = Reader {
         all: description,
@@ -156,12 +162,13 @@ impl<'d> Reader<'d> {
         String::from_utf8(rest[..len].to_vec()).ok()
     }
 
-    /// The name of a type: it is shown before D is asked what it is.
+    /// Reads the name of a type. It is checked, because it is displayed before the compiler parses
+    /// it.
     fn ty(&mut self) -> Option<String> {
         self.text().filter(|ty| is_type(ty))
     }
 
-    /// The last probe's padding may be missing.
+    /// Skips padding. That of the last probe may be missing.
     fn align(&mut self) -> Option<()> {
         self.at = self.at.checked_next_multiple_of(4)?;
         Some(())
@@ -173,7 +180,7 @@ impl<'d> Reader<'d> {
         for _ in 0..self.byte()? {
             parameters.push(Parameter {
                 ty: self.ty()?,
-                // It has been passed.
+                // Only needed where the value is passed.
                 form: Form::None,
             });
         }
@@ -243,7 +250,7 @@ mod tests {
         let mut wrong = data;
         let at = wrong.len() - 8;
         assert!(wrong[at..].contains(&0));
-        // The parameter that an argument is made of is not there.
+        // An argument whose parameter does not exist.
         let index = wrong.iter().rposition(|c| *c == b't').unwrap() + 2;
         wrong[index] = 2;
         assert_eq!(read(&wrong), None);

@@ -1,10 +1,12 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What processes have registered by the helper device: DOF, and where the object lies that it is of.
+//! What processes have registered through the helper device: DOF, and the address of the object
+//! that it describes.
 //!
-//! The addresses of its sites are the process' own. Each is in one of the files that the process has mapped to execute; what is elsewhere, in code
-//! that a program has made itself, has no probes. A program that registers what its file says as well has its probes once.
+//! The addresses of its sites are addresses in the process. Each must be in a file that the process
+//! has mapped to execute; sites elsewhere, in generated code, have no probes. If a program
+//! registers what its file states as well, it has these probes once.
 
 use super::in_file::look;
 use super::notes::is_plain;
@@ -17,19 +19,20 @@ use object::read::ReadCache;
 use std::path::Path;
 use std::rc::Rc;
 
-/// A registration.
+/// A registration of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Registration {
-    /// What it is called by among those of its process.
+    /// Its number among those of its process.
     pub generation: u32,
-    /// What the process calls the object; empty if that is no name.
+    /// The name that the process gives the object; empty if that is not a valid name.
     pub module: String,
-    /// The sites; nothing in them is about a file.
+    /// The sites. Their file offsets are not set.
     pub notes: Vec<Note>,
 }
 
 impl Registration {
-    /// One of an object at `base`. What is not well-formed has no probes.
+    /// Parses the registration of an object at `base`. An image that is not well-formed has no
+    /// probes.
     pub fn new(generation: u32, module: &str, base: u64, image: &[u8]) -> Self {
         let is_name = module.len() < MODNAMELEN && is_plain(module);
         Self {
@@ -39,7 +42,8 @@ impl Registration {
         }
     }
 
-    /// Adds what a description names of it, as far as it is not there.
+    /// Adds the sites of this registration that a description names, unless the file's own notes
+    /// have them.
     pub(super) fn add_to<S: ProcessSource + ?Sized>(
         &self,
         points: &mut Vec<Point>,
@@ -81,6 +85,7 @@ impl Registration {
         }
     }
 
+    /// Whether `module` names the object, by its file's name or by the name that is shown.
     fn is_meant(&self, object: &Object, shown: &Object, module: &str) -> bool {
         match is_open(module) {
             true => fits(module, &shown.name),
@@ -91,7 +96,7 @@ impl Registration {
         }
     }
 
-    /// The object as it is called here.
+    /// The object under the name that the process gives it.
     fn shown(&self, object: &Object) -> Object {
         let mut shown = object.clone();
         if !self.module.is_empty() {
@@ -101,14 +106,14 @@ impl Registration {
     }
 }
 
-/// Looks at the instructions of sites, if the file can be read.
+/// Checks the instructions at the sites, if the file can be read.
 fn look_at(notes: &mut Vec<Note>, path: &Path) {
     if let Ok(file) = outside::open(path) {
         look(notes, &ReadCache::new(file));
     }
 }
 
-/// Where in an object's file the process has an address.
+/// Returns the offset in an object's file of an address in the process.
 fn offset_in(object: &Object, address: u64) -> Option<u64> {
     let mut code = object.code.iter();
     let mapping = code.find(|mapping| mapping.range.contains(&address))?;

@@ -5,8 +5,8 @@ use super::*;
 use crate::arch::x86_64::arguments;
 use dtrace_uapi::process::{FLOAT, NO_REGISTER};
 
-/// `[value, base, index, shift, size]`, and the letters of what else there is: `s`igned, `l`oaded, `h`igh, of the `f`ile, `d`ouble
-/// or float.
+/// Parses one operand. Returns `[value, base, index, shift, size]` and letters for what else is
+/// set: `s`igned, `l`oaded, `h`igh byte, relative to the `f`ile, `d`ouble or float.
 fn read_one(text: &str) -> Option<([i64; 5], String)> {
     let symbols = |name: &str| (name == "counter").then_some(0x4000);
     let all = arguments(text, &symbols);
@@ -104,7 +104,7 @@ fn what_is_no_operand_is_told_from_one() {
     );
 }
 
-/// A program of 64 bits with one segment of code at 0x1000, and these notes.
+/// A 64-bit program with one segment of code at 0x1000, and these notes.
 fn file(notes: &[u8], base: Option<u64>) -> Vec<u8> {
     let names = b"\0.shstrtab\0.note.stapsdt\0.stapsdt.base\0";
     let mut sections = vec![
@@ -191,7 +191,7 @@ fn notes_are_where_the_linker_has_moved_them() {
             ("one", "second", 0x1210, 0x210, 0x310, 0)
         ]
     );
-    // Without the base they are taken as they are.
+    // Without the base, addresses are taken as they are.
     let found = notes::parse(&file(&notes, None)[..]);
     assert_eq!(found[0].address, 0x1100);
 }
@@ -243,7 +243,7 @@ fn names_that_no_description_spells_are_left_out() {
         let found = notes::parse(&file(&note([0x1100, 0, 0], strings), None)[..]);
         assert_eq!(found, [], "{strings:?}");
     }
-    // Nothing is at the address.
+    // No segment has this address.
     let outside = note([0x9000, 0, 0], "a\0b\0\0");
     assert_eq!(notes::parse(&file(&outside, None)[..]), []);
 }

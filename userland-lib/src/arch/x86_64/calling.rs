@@ -1,29 +1,31 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! How functions of programs are called (System V ABI, AMD64 §3.2.3 and i386 §2.2.3).
+//! Calling conventions of functions (System V ABI, AMD64 §3.2.3 and i386 §2.2.3).
 //!
-//! A probe's `argN` counts words: those of the registers for integers, then those on the stack. Parameters are those words only
-//! while all are integers or pointers. A number with a fraction has a register of another kind, whose word is numbered from
-//! [`VECTOR_WORD`] on, or takes some of the stack.
+//! A probe's `argN` counts words: those of the integer registers, then those on the stack. These
+//! words are the parameters only while all parameters are integers or pointers. A floating-point
+//! number takes a register of another kind, whose word is numbered from [`VECTOR_WORD`] on, or room
+//! on the stack.
 
 use dtrace_uapi::process::VECTOR_WORD;
 
-/// Registers that integers are passed in.
+/// Number of registers for passing integers.
 const INTEGERS: u32 = 6;
-/// Registers that numbers with a fraction are passed in.
+/// Number of registers for passing floating-point numbers.
 const FLOATS: u32 = 8;
 
-/// What a parameter is, with its bytes.
+/// The class of a parameter, with its size in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// An integer or a pointer.
     Integer(u64),
-    /// A number with a fraction.
+    /// A floating-point number.
     Float(u64),
 }
 
-/// Which word the last of these parameters is of a function of 64 bits, if it is one.
+/// Returns the number of the word that is the last of these parameters of a 64-bit function; `None`
+/// if the parameter is not a single word.
 pub fn word(params: &[Class]) -> Option<u32> {
     let (mut integers, mut floats, mut stack) = (0, 0, 0u32);
     let mut word = None;
@@ -53,7 +55,7 @@ pub fn word(params: &[Class]) -> Option<u32> {
     word
 }
 
-/// The same of a function of 32 bits, where all are on the stack.
+/// Like [`word`], for a 32-bit function, where all parameters are on the stack.
 pub fn word_of_32(params: &[Class]) -> Option<u32> {
     let mut next = 0;
     let mut word = None;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! x86: programs of 64 bits (AMD64), and of 32 (i386) beside them.
+//! x86: 64-bit programs (AMD64), and 32-bit programs (i386).
 
 mod calling;
 mod operand;
@@ -16,10 +16,10 @@ pub use passed::{answer, below_return, passed, Shape};
 
 use object::elf::{self, Machine, RelocationType};
 
-/// A word that a file has by where it is loaded: what is added to that stands in the relocation.
+/// The relocation of a word that is relative to the load address; the relocation has the addend.
 pub const RELATIVE: RelocationType = elf::R_X86_64_RELATIVE;
 
-/// Whether programs of this machine are ours, of 64 or of 32 bits.
+/// Whether programs of this machine, of 64 or of 32 bits, are supported.
 pub fn is_ours(machine: Machine) -> bool {
     matches!(machine, elf::EM_X86_64 | elf::EM_386)
 }

@@ -1,27 +1,29 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Where an argument lies: the grammar of arguments in notes of SystemTap's kind, on x86.
+//! Locations of arguments: the grammar of arguments in SystemTap notes, on x86.
 //!
-//! An argument is `SIZE@OPERAND`, and the operand what the assembler was given: a register, a constant, or memory by
-//! distance, symbol, base, index and scale. A negative size is that of a number with a sign, an `f` behind it means floating
-//! point, which may be in the lowest bytes of a vector register.
+//! An argument is `SIZE@OPERAND`. The operand is what the assembler was given: a register, a
+//! constant, or memory by displacement, symbol, base, index and scale. A negative size is that of a
+//! signed number. An `f` after the size means floating point, which may be in the lowest bytes of a
+//! vector register.
 
 use dtrace_uapi::process::{Arg, FLOAT, NO_REGISTER, NUMBER, VECTOR};
 
-/// What is known of a file's symbols: the address of one, as the file numbers its memory; `None` where there is no or more than one.
+/// Looks up a symbol of a file. Returns its address in the file's address space; `None` if the file
+/// has no such symbol or several.
 pub type Symbols<'s> = &'s dyn Fn(&str) -> Option<u64>;
 
-/// An argument at a site.
+/// An argument at a probe site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operand {
-    /// As the kernel wants it.
+    /// The argument, in the form that the kernel expects.
     pub arg: Arg,
-    /// Its value is an address as the file numbers its memory, not as the process does.
+    /// Whether its value is an address in the file's address space rather than in the process's.
     pub is_of_file: bool,
 }
 
-/// The names of the general registers by 1, 2, 4 and 8 bytes, in the processor's order.
+/// The names of the general registers with 1, 2, 4 and 8 bytes, in the processor's order.
 const NAMES: [[&str; 4]; 8] = [
     ["al", "ax", "eax", "rax"],
     ["cl", "cx", "ecx", "rcx"],
@@ -32,15 +34,15 @@ const NAMES: [[&str; 4]; 8] = [
     ["sil", "si", "esi", "rsi"],
     ["dil", "di", "edi", "rdi"],
 ];
-/// Those that are the second byte of a register, the first four in order.
+/// The names of the second bytes of the first four registers, in order.
 const HIGH: [&str; 4] = ["ah", "ch", "dh", "bh"];
 
-/// The arguments of a note, each if it can be read.
+/// Parses the arguments of a note. An argument that cannot be parsed is `None`.
 pub fn arguments(text: &str, symbols: Symbols<'_>) -> Vec<Option<Operand>> {
     words(text).map(|word| argument(word, symbols)).collect()
 }
 
-/// Parts between white space that is not in parentheses.
+/// Splits at white space that is not in parentheses.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0u32;
     let parts = text.split(move |c: char| {
@@ -96,7 +98,7 @@ fn argument(word: &str, symbols: Symbols<'_>) -> Option<Operand> {
     memory(operand, blank, symbols)
 }
 
-/// `DISTANCE(BASE,INDEX,SCALE)`, of which much may be missing.
+/// Parses `DISPLACEMENT(BASE,INDEX,SCALE)`. Most parts are optional.
 fn memory(operand: &str, blank: Arg, symbols: Symbols<'_>) -> Option<Operand> {
     let (distance, inside) = match operand.split_once('(') {
         Some((distance, rest)) => (distance, Some(rest.strip_suffix(')')?)),
@@ -112,7 +114,8 @@ fn memory(operand: &str, blank: Arg, symbols: Symbols<'_>) -> Option<Operand> {
     let mut is_next = false;
     match parts.next().unwrap_or_default() {
         "" => {}
-        // The symbol is an address, not a distance; without one nobody can tell.
+        // The symbol is an address, not a displacement. Without a symbol the address cannot be
+        // determined, because it depends on the instruction's length.
         "%rip" | "%eip" => is_next = true,
         base => arg.base = address_register(base)?,
     }
@@ -137,14 +140,14 @@ fn memory(operand: &str, blank: Arg, symbols: Symbols<'_>) -> Option<Operand> {
     })
 }
 
-/// A sum of numbers and of at most one symbol; whether there is one.
+/// Parses a sum of numbers and at most one symbol. Also returns whether there is a symbol.
 fn sum(text: &str, symbols: Symbols<'_>) -> Option<(u64, bool)> {
     let (mut total, mut has_symbol) = (0u64, false);
     let mut rest = text;
     while !rest.is_empty() {
         let is_negative = rest.starts_with('-');
         let term = rest.strip_prefix(['+', '-']).unwrap_or(rest);
-        // A name may hold neither sign.
+        // A name contains neither sign.
         let end = term.find(['+', '-']).unwrap_or(term.len());
         let (word, behind) = term.split_at(end);
         let value = match number(word) {
@@ -188,14 +191,14 @@ fn address_register(text: &str) -> Option<u8> {
     (!is_high).then_some(register)
 }
 
-/// A vector register's number; of the wider ones the lowest bytes are the same.
+/// Returns the number of a vector register. The wider ones share the lowest bytes.
 fn vector(name: &str) -> Option<u8> {
     let name = name.strip_prefix(['x', 'y', 'z'])?.strip_prefix("mm")?;
     let n = name.parse().ok()?;
     (n < 16).then_some(n)
 }
 
-/// A register's number, and whether its second byte is meant.
+/// Returns the number of a register, and whether the name means its second byte.
 fn register(name: &str) -> Option<(u8, bool)> {
     let at = |n: usize| u8::try_from(n).ok();
     if let Some(n) = NAMES.iter().position(|names| names.contains(&name)) {

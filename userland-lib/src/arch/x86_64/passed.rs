@@ -1,29 +1,29 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Where a call passes values of these kinds (System V ABI, AMD64 §3.2.3 and i386 §2.2.3), seen from where the call was, so without the return
-//! address on the stack.
+//! Where a call passes its arguments (System V ABI, AMD64 §3.2.3 and i386 §2.2.3), as seen before
+//! the call, that is, without the return address on the stack.
 
 use super::operand::Operand;
 use dtrace_uapi::process::{self, Arg, NO_REGISTER, VECTOR};
 use std::ops::Range;
 
-/// The numbers of the registers for integers that are passed: %rdi, %rsi, %rdx, %rcx, %r8, %r9.
+/// The numbers of the registers for passing integers: %rdi, %rsi, %rdx, %rcx, %r8, %r9.
 const PASSED: [u8; 6] = [7, 6, 2, 1, 8, 9];
-/// Those of the result and of the stack.
+/// The numbers of the result register and of the stack pointer.
 const RESULT: u8 = 0;
 const STACK: u8 = 4;
-/// How many vector registers numbers in floating point are passed in.
+/// Number of vector registers for passing floating-point numbers.
 const VECTORS: u8 = 8;
 
-/// How a value is passed.
+/// The type of an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Its bytes.
+    /// Size in bytes.
     pub size: u8,
-    /// Whether it has a sign.
+    /// Whether it is signed.
     pub is_signed: bool,
-    /// Whether it is in floating point.
+    /// Whether it is floating point.
     pub is_float: bool,
 }
 
@@ -39,7 +39,8 @@ const BLANK: Arg = Arg {
     form: process::NUMBER,
 };
 
-/// The answer of a program that asks: its result, or the `int` whose address it passes.
+/// Returns where an is-enabled probe puts its answer: in the result register, or in the `int` whose
+/// address the program passes.
 pub fn answer(by_address: bool, is_long: bool) -> Operand {
     let arg = match (by_address, is_long) {
         (true, true) => Arg {
@@ -64,7 +65,8 @@ pub fn answer(by_address: bool, is_long: bool) -> Operand {
     }
 }
 
-/// Where each value is; `None` from the first on of which nobody knows how it is passed.
+/// Returns the location of each argument. From the first argument of unknown type on, all are
+/// `None`.
 pub fn passed(shapes: impl Iterator<Item = Option<Shape>>, is_long: bool) -> Vec<Option<Operand>> {
     let mut places = Places {
         registers: &PASSED,
@@ -82,7 +84,7 @@ pub fn passed(shapes: impl Iterator<Item = Option<Shape>>, is_long: bool) -> Vec
     all
 }
 
-/// Makes an operand on the stack lie behind the return address.
+/// Adjusts a stack operand for a return address on top of the stack.
 pub fn below_return(operand: &mut Operand, is_long: bool) {
     if operand.arg.base == STACK && operand.arg.is_loaded != 0 {
         operand.arg.value += word(is_long);
@@ -97,17 +99,17 @@ const fn word(is_long: bool) -> u64 {
     }
 }
 
-/// What a call has not used yet.
+/// The registers and the stack space that are still free.
 struct Places {
     registers: &'static [u8],
     vectors: Range<u8>,
-    /// Bytes of the stack that are used.
+    /// Bytes of stack that are used.
     used: u64,
     is_long: bool,
 }
 
 impl Places {
-    /// The next register for a value of this kind, if there is one left.
+    /// Returns the next free register for a value of this kind, if there is one.
     fn register(&mut self, is_float: bool) -> Option<u8> {
         if !self.is_long {
             return None;
@@ -120,7 +122,7 @@ impl Places {
         Some(*first)
     }
 
-    /// Where the next value is.
+    /// Returns the location of the next argument.
     fn next(&mut self, shape: Shape) -> Operand {
         let mut arg = Arg {
             size: shape.size,

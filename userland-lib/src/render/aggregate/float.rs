@@ -1,16 +1,19 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The data of aggregating functions of floating-point numbers.
+//! The arithmetic of aggregating functions over floating-point numbers.
 //!
-//! Words are binary64 but for counts. A sum is rounded at every addition, here as in the kernel, so that its last bits
-//! depend on the order in which the CPUs are read. The data of `stddev()` are count, mean, and the sum of the squares of the
-//! distances from it; two of these are put together by what the means lie apart (Chan, Golub and LeVeque), which loses
-//! nothing of a deviation that is small beside the mean. Least and greatest pass over NaN.
+//! The words of their data are binary64, except counts. Every addition to a sum is rounded, here
+//! and in the kernel, so the last bits of a sum depend on the order in which the CPUs are read. The
+//! data of `stddev()` is the count, the mean, and the sum of the squared distances from the mean.
+//! Two of these are combined by the difference of their means (Chan, Golub and LeVeque), which
+//! stays accurate if the deviation is small compared with the mean. `min()` and `max()` ignore NaN
+//! unless all values are NaN.
 
 use dtrace_uapi::action::Action;
 
-/// Words of the data of `func`, if it is for floating-point numbers.
+/// Returns the number of words in the data of `func`; `None` if it is not a floating-point
+/// function.
 pub fn words(func: Action) -> Option<usize> {
     Some(match func {
         Action::FloatMin | Action::FloatMax | Action::FloatSum => 1,
@@ -20,7 +23,7 @@ pub fn words(func: Action) -> Option<usize> {
     })
 }
 
-/// Adds `new` to `words`, both data of `func`.
+/// Merges `new` into `words`, both well-formed data of `func`.
 pub fn merge(func: Action, words: &mut [u64], new: &[u64]) {
     let wins = |new: f64, old: f64| match func {
         Action::FloatMin => new < old || old.is_nan(),
@@ -40,7 +43,7 @@ pub fn merge(func: Action, words: &mut [u64], new: &[u64]) {
             }
             let apart = f64::from_bits(*m) - f64::from_bits(*mean);
             let share = more as f64 / *count as f64;
-            // Exactly the new mean if there was none.
+            // Without earlier values the mean is exactly the new one; the formula would round.
             let middle = if before == 0 {
                 f64::from_bits(*m)
             } else {
@@ -60,7 +63,7 @@ fn add(sum: &mut u64, new: u64) {
     *sum = (f64::from_bits(*sum) + f64::from_bits(new)).to_bits();
 }
 
-/// The number that data of `func` amount to, divided by a factor of `normalize()`; 0 without values.
+/// Returns the result of data of `func`, divided by a factor of `normalize()`; 0 without values.
 pub fn value(func: Action, words: &[u64], normal: u64) -> f64 {
     let number = match (func, words) {
         (Action::FloatAvg, [count, sum]) if *count != 0 => f64::from_bits(*sum) / *count as f64,
@@ -71,7 +74,7 @@ pub fn value(func: Action, words: &[u64], normal: u64) -> f64 {
         _ => words.first().map_or(0.0, |word| f64::from_bits(*word)),
     };
     match normal {
-        // A factor of zero divides nothing.
+        // A factor of zero does not divide.
         0 | 1 => number,
         _ => number / normal as f64,
     }
@@ -82,7 +85,7 @@ mod tests {
     use super::super::value::{is_well_formed, zero};
     use super::*;
 
-    /// The data of one value.
+    /// The data of `func` after one value.
     fn one(func: Action, value: f64) -> Vec<u64> {
         match func {
             Action::FloatAvg => vec![1, value.to_bits()],
@@ -91,7 +94,7 @@ mod tests {
         }
     }
 
-    /// What `values` amount to, merged one by one.
+    /// The result of `values`, merged one by one.
     fn all(func: Action, values: &[f64], normal: u64) -> f64 {
         let mut values = values.iter().map(|value| one(func, *value));
         let mut total = values.next().unwrap_or_else(|| zero(func, 0));
@@ -142,7 +145,7 @@ mod tests {
     #[test]
     fn parts_of_a_deviation_are_those_of_the_whole() {
         let mut left = vec![2, 3.0f64.to_bits(), 2.0f64.to_bits()];
-        // 2, 4 and 10, 12, 14: a mean of 8.4 and a sum of squares of 107.2.
+        // 2, 4 and 10, 12, 14: mean 8.4, sum of squared distances 107.2.
         merge(
             Action::FloatStddev,
             &mut left,

@@ -1,18 +1,18 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The consumer's aggregations: what the CPUs' snapshots add up to.
+//! The consumer's aggregations: the sums of the snapshots of all CPUs.
 //!
-//! A snapshot empties the kernel's buffer, so its rows are increments: each is merged into the row of the same
-//! key, and what is kept here is the only copy of the total. Addresses that stand for a symbol or a module are
-//! replaced by one address for all of the symbol before they are looked up, so that `@[sym(arg0)]` has a row for
-//! each symbol.
+//! A snapshot empties the kernel's buffer, so its rows are increments. Each is merged into the row
+//! with the same key, and the rows here are the only copy of the totals. Addresses that stand for a
+//! symbol or a module are replaced by one address for the whole symbol or module before the lookup,
+//! so that `@[sym(arg0)]` has one row for each symbol.
 //!
-//! What `clear()` and `trunc()` do applies to the rows that exist at that moment; `normalize()` holds for all rows
-//! until the next.
+//! `clear()` and `trunc()` apply to the rows that exist when they are called. `normalize()` applies
+//! to all rows until the next call.
 //!
-//! Of which CPU a value is counts only where somebody asks ([`Aggregations::from_cpu`]); then a row holds the total and the
-//! values of the CPUs that have any.
+//! Values are kept by CPU only on request ([`Aggregations::from_cpu`]). Then a row holds the total
+//! and the values of the CPUs that have any.
 
 use std::collections::{btree_map, hash_map::Entry, BTreeMap, HashMap};
 
@@ -31,17 +31,17 @@ pub use sort::Sort;
 pub(super) use sort::{joined, sorted};
 pub(super) use value::{average, divide, stddev};
 
-/// A row that cannot be merged.
+/// The error for a row that cannot be merged.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error("aggregation {id} has a row of {size} bytes that does not fit its function")]
 pub struct Misfit {
     /// The aggregation.
     pub id: AggVarId,
-    /// The size of its value.
+    /// The size of its value, bytes.
     pub size: usize,
 }
 
-/// A value of a row's key.
+/// One value of a row's key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
     kind: Kind,
@@ -49,20 +49,21 @@ pub struct Key {
 }
 
 impl Key {
-    /// The key as a value that can be printed.
+    /// Returns the key as a value that can be printed.
     pub fn datum(&self) -> Datum<'_> {
         Datum::new(self.kind, &self.data)
     }
 }
 
-/// What a row holds besides its key.
+/// A row without its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
     /// The aggregating function's data.
     pub words: Vec<u64>,
-    /// The data of single CPUs.
+    /// The data of each CPU, if it is kept by CPU.
     pub cpus: BTreeMap<u32, Vec<u64>>,
-    /// Whether nothing was aggregated since `clear()`: the data is zero, which is no value of `min()`.
+    /// Whether nothing was aggregated since the row was made or cleared. The zeros in `words` must
+    /// not be merged then, because `min()` would take them for a value.
     cleared: bool,
 }
 
@@ -87,22 +88,22 @@ impl Aggregation {
         }
     }
 
-    /// The aggregating function.
+    /// Returns the aggregating function.
     pub fn func(&self) -> Action {
         self.func
     }
 
-    /// What values are divided by when they are printed.
+    /// Returns the factor of `normalize()`, by which values are divided when they are printed.
     pub fn normal(&self) -> u64 {
         self.normal
     }
 
-    /// The rows, in no order.
+    /// Returns the rows, in no particular order.
     pub fn rows(&self) -> impl Iterator<Item = (&[Key], &Row)> {
         self.rows.iter().map(|(key, row)| (key.as_slice(), row))
     }
 
-    /// The row of a key that was never aggregated.
+    /// Returns the row of a key that was never aggregated.
     fn zero(&self) -> Row {
         Row {
             words: value::zero(self.func, self.arg),
@@ -112,35 +113,38 @@ impl Aggregation {
     }
 }
 
-/// All aggregations of a consumer, by the id that the compiler gave them.
+/// All aggregations of a consumer, by the ids that the compiler assigned.
 #[derive(Clone, Debug, Default)]
 pub struct Aggregations {
     by_id: BTreeMap<AggVarId, Aggregation>,
-    /// The CPU whose rows are being merged, if that counts.
+    /// The CPU whose rows are being merged, if values are kept by CPU.
     cpu: Option<u32>,
-    /// The address that stands for all of an object, by process and object.
+    /// The address that represents an object, by process (`None`: the kernel) and object.
     objects: HashMap<(Option<u32>, String), u64>,
 }
 
 impl Aggregations {
-    /// Makes an aggregation known, so that one without rows still has a value of zero beside others.
+    /// Declares an aggregation, so that one without rows is printed as zero beside others.
     pub fn declare(&mut self, id: AggVarId, func: Action, arg: u64) {
         self.by_id
             .entry(id)
             .or_insert_with(|| Aggregation::new(func, arg));
     }
 
-    /// The aggregation `id`.
+    /// Returns the aggregation `id`.
     pub fn get(&self, id: AggVarId) -> Option<&Aggregation> {
         self.by_id.get(&id)
     }
 
-    /// Says that the rows to come are of one CPU, whose values are kept by themselves too.
+    /// Sets the CPU of the rows that are merged next, whose values are then also kept by CPU; with
+    /// `None` only totals are kept.
     pub fn from_cpu(&mut self, cpu: Option<u32>) {
         self.cpu = cpu;
     }
 
-    /// Adds a row of a snapshot. `value` is the function's data as the kernel wrote it.
+    /// Merges a row of a snapshot. `value` is the function's data as the kernel wrote it.
+    ///
+    /// Fails if that is not well-formed, or if function or size differ from those of earlier rows.
     pub fn merge(
         &mut self,
         id: AggVarId,
@@ -189,7 +193,8 @@ impl Aggregations {
         Ok(())
     }
 
-    /// A key as it is looked up: strings without what follows their end, one address for each symbol and object.
+    /// Returns a key in the form used for the lookup: strings end before their NUL, and each symbol
+    /// or object has one address.
     fn canonical(&mut self, datum: &Datum<'_>, symbols: &dyn Symbolizer) -> Key {
         let mut data: Box<[u8]> = match datum.kind {
             Kind::Str => datum.text().into(),
@@ -209,7 +214,7 @@ impl Aggregations {
                 Some(location) => pc.wrapping_sub(location.symbol.map_or(0, |(_, offset)| offset)),
                 None => pc,
             };
-            // An address is the last word of its record.
+            // The address is the last word; user addresses have the process id before it.
             if let Some(word) = data.last_chunk_mut::<8>() {
                 *word = start.to_ne_bytes();
             }
@@ -220,7 +225,7 @@ impl Aggregations {
         }
     }
 
-    /// `clear()`: the values go back to zero, the keys stay.
+    /// `clear()`: resets the values to zero and keeps the keys.
     pub fn clear(&mut self, id: AggVarId) {
         if let Some(aggregation) = self.by_id.get_mut(&id) {
             let zero = aggregation.zero().words;
@@ -232,7 +237,8 @@ impl Aggregations {
         }
     }
 
-    /// `trunc()`: keeps the `keep` rows of the greatest values, for a negative number those of the least.
+    /// `trunc()`: keeps the `keep` rows with the greatest values, or for a negative number the
+    /// `-keep` rows with the least.
     pub fn trunc(&mut self, id: AggVarId, keep: i64) {
         let Some(aggregation) = self.by_id.get_mut(&id) else {
             return;
@@ -252,7 +258,7 @@ impl Aggregations {
         }
     }
 
-    /// `normalize()`: prints the values divided by `factor`, until told otherwise.
+    /// `normalize()`: sets the factor by which values are divided when they are printed.
     pub fn normalize(&mut self, id: AggVarId, factor: u64) {
         if let Some(aggregation) = self.by_id.get_mut(&id) {
             aggregation.normal = factor;
@@ -264,12 +270,12 @@ impl Aggregations {
         self.normalize(id, 1);
     }
 
-    /// The aggregations that no `printa()` has printed, in the order of their ids.
+    /// Returns the aggregations that no `printa()` has printed, in the order of their ids.
     pub(super) fn unprinted(&self) -> impl DoubleEndedIterator<Item = &Aggregation> {
         self.by_id.values().filter(|a| !a.printed)
     }
 
-    /// Notes that rows of an aggregation were printed.
+    /// Marks an aggregation as printed if it has rows.
     pub(super) fn note_printed(&mut self, id: AggVarId) {
         if let Some(aggregation) = self.by_id.get_mut(&id) {
             aggregation.printed |= !aggregation.rows.is_empty();
@@ -295,7 +301,7 @@ mod tests {
             .unwrap();
     }
 
-    /// The first words of all rows, sorted.
+    /// The first word of each row, sorted.
     fn firsts(aggs: &Aggregations) -> Vec<i64> {
         let rows = aggs.get(1).unwrap().rows();
         let mut firsts: Vec<_> = rows.map(|(_, row)| row.words[0] as i64).collect();

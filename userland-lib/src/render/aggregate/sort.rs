@@ -3,10 +3,11 @@
 
 //! The order in which rows are printed.
 //!
-//! By value first and by key where values are equal, so that the order is total and output repeatable. Means and
-//! deviations are compared as such; distributions by the sum of their values, then by what their bucket of zero
-//! holds. Keys are compared as unsigned
-//! numbers, as DTrace has always done, strings as bytes, floating-point numbers as what they are.
+//! Rows are sorted by value, and rows of equal values by key, so that the order is total and the
+//! output repeatable. `avg()` and `stddev()` are compared by their results, distributions by the
+//! sum of their values and then by the count of their zero bucket. Keys of different sizes are
+//! compared by size. Otherwise keys are compared as unsigned numbers, as in other DTraces; strings
+//! are always compared as bytes, and floating-point numbers by value.
 
 use std::{
     cmp::Ordering,
@@ -18,16 +19,16 @@ use dtrace_uapi::action::Action;
 use super::{average, float, stddev, Aggregation, Key, Kind, Row};
 use crate::render::{float::from_bytes as number, histogram, value::words};
 
-/// The options that order aggregations.
+/// Options for the order of aggregations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sort {
-    /// `aggsortkey`: by key instead of by value.
+    /// `aggsortkey`: sort by key instead of by value.
     pub by_key: bool,
-    /// `aggsortrev`: the other way round.
+    /// `aggsortrev`: reverse the order.
     pub reverse: bool,
-    /// `aggsortpos`: which of several aggregations decides.
+    /// `aggsortpos`: the index of the aggregation, among several, by which to sort.
     pub position: usize,
-    /// `aggsortkey_position`: which value of the key decides first.
+    /// `aggsortkeypos`: the index of the key's value that is compared first.
     pub key_position: usize,
 }
 
@@ -41,12 +42,12 @@ impl Sort {
     }
 }
 
-/// What a row's value is compared by.
+/// The quantity by which a row's value is compared.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
     /// A number.
     Number(i128),
-    /// Sum of a distribution, and the count of its zeros.
+    /// The sum of a distribution's values, and the count of its zero bucket.
     Distribution(i128, i64),
 }
 
@@ -68,7 +69,8 @@ impl Rank {
     }
 }
 
-/// A number that is greater for a greater `value`: NaN is beyond infinity.
+/// Maps `value` to an integer in the same order. A positive NaN is beyond infinity, a negative one
+/// beyond negative infinity.
 fn ordinal(value: f64) -> i64 {
     let bits = value.to_bits() as i64;
     if bits < 0 {
@@ -78,7 +80,7 @@ fn ordinal(value: f64) -> i64 {
     }
 }
 
-/// Compares two keys' values.
+/// Compares one value of two keys.
 fn compare_value(a: &Key, b: &Key) -> Ordering {
     if a.kind == Kind::Float && b.kind == Kind::Float {
         let value = |key: &Key| number(&key.data).map(ordinal);
@@ -95,7 +97,7 @@ fn compare_value(a: &Key, b: &Key) -> Ordering {
     })
 }
 
-/// Compares two keys, beginning with the value at the order's position and going round.
+/// Compares two keys by all their values, starting at `order.key_position` and wrapping around.
 fn compare_keys(a: &[Key], b: &[Key], order: &Sort) -> Ordering {
     let position = if order.key_position < a.len() {
         order.key_position
@@ -112,7 +114,7 @@ fn compare_keys(a: &[Key], b: &[Key], order: &Sort) -> Ordering {
     })
 }
 
-/// The rows of an aggregation in `order`.
+/// Returns the rows of an aggregation in `order`.
 pub fn sorted<'a>(aggregation: &'a Aggregation, order: &Sort) -> Vec<(&'a [Key], &'a Row)> {
     let mut rows: Vec<_> = aggregation
         .rows()
@@ -129,15 +131,15 @@ pub fn sorted<'a>(aggregation: &'a Aggregation, order: &Sort) -> Vec<(&'a [Key],
     rows.into_iter().map(|(_, key, row)| (key, row)).collect()
 }
 
-/// A key and its rows in several aggregations; those that lack it have a row of zeros.
+/// A key and its rows in several aggregations. An aggregation without the key has a row of zeros.
 pub struct Joined<'a> {
     /// The key.
     pub key: &'a [Key],
-    /// A row for each aggregation.
+    /// One row for each aggregation.
     pub rows: Vec<std::borrow::Cow<'a, Row>>,
 }
 
-/// The keys of any of `aggregations`, each with all values, in `order`.
+/// Returns the keys of all `aggregations`, each with its row in every aggregation, in `order`.
 pub fn joined<'a>(aggregations: &[&'a Aggregation], order: &Sort) -> Vec<Joined<'a>> {
     let mut by_key: HashMap<&'a [Key], BTreeMap<usize, &'a Row>> = HashMap::new();
     for (i, aggregation) in aggregations.iter().enumerate() {
@@ -166,7 +168,7 @@ pub fn joined<'a>(aggregations: &[&'a Aggregation], order: &Sort) -> Vec<Joined<
         .collect();
     all.sort_unstable_by(|(a, left), (b, right)| {
         let by_key = || compare_keys(left.key, right.key, order);
-        // The position that decides, then the others from the first on.
+        // By the aggregation at `order.position`, then by all of them from the first on.
         let by_value = || {
             let decisive = a.get(order.position).cmp(&b.get(order.position));
             decisive.then_with(|| a.cmp(b))
@@ -193,7 +195,7 @@ mod tests {
         words.iter().flat_map(|w| w.to_ne_bytes()).collect()
     }
 
-    /// An aggregation of rows `(name, number, data)`, and the names in `order`.
+    /// Merges rows `(name, number, data)` into an aggregation; returns the names in `order`.
     fn names(func: Action, rows: &[(&str, i32, Vec<u64>)], order: Sort) -> String {
         let mut aggs = Aggregations::default();
         for (name, number, data) in rows {

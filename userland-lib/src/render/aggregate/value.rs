@@ -3,13 +3,14 @@
 
 //! The arithmetic of aggregating functions' data.
 //!
-//! Sums of integers wrap, as they do in the kernel. The data of `avg()` is count and sum; that of `stddev()` adds the sum of
-//! squares as a 128-bit number, low word first. Floating-point numbers have data of their own ([`super::float`]).
+//! Integer sums wrap, as in the kernel. The data of `avg()` is count and sum. That of `stddev()` is
+//! count, sum, and the sum of the squares as a 128-bit number, low word first. Functions over
+//! floating-point numbers have other data ([`super::float`]).
 
 use super::float;
 use dtrace_uapi::action::{Action, Llquantize, Lquantize, QUANTIZE_NBUCKETS};
 
-/// Whether `words` are data of `func`.
+/// Whether `words` has the size and the parameters of data of `func`.
 pub fn is_well_formed(func: Action, words: &[u64]) -> bool {
     let arg = words.first().copied();
     let expected = match func {
@@ -27,7 +28,8 @@ pub fn is_well_formed(func: Action, words: &[u64]) -> bool {
     expected != 0 && words.len() == expected
 }
 
-/// The data of `func` when nothing was aggregated; `arg` is the parameters of a distribution.
+/// Returns the data of `func` before anything is aggregated. `arg` holds the parameters of
+/// `lquantize()` and `llquantize()`; other functions ignore it.
 pub fn zero(func: Action, arg: u64) -> Vec<u64> {
     let (words, arg) = match func {
         Action::Avg => (2, 0),
@@ -44,12 +46,12 @@ pub fn zero(func: Action, arg: u64) -> Vec<u64> {
     zero
 }
 
-/// Adds `new` to `words`, both well-formed data of `func` and of one length.
+/// Merges `new` into `words`, both well-formed data of `func` and of equal length.
 pub fn merge(func: Action, words: &mut [u64], new: &[u64]) {
     if func.is_float() {
         return float::merge(func, words, new);
     }
-    // The parameters of a distribution are not summed.
+    // The first word of these holds the parameters, which are not summed.
     let skip = usize::from(matches!(func, Action::Lquantize | Action::Llquantize));
     for (word, &new) in words.iter_mut().zip(new).skip(skip) {
         *word = match func {
@@ -72,14 +74,14 @@ fn wide(low: u64, high: u64) -> u128 {
     u128::from(high) << 64 | u128::from(low)
 }
 
-/// `value` divided by a factor of `normalize()`, towards zero. A factor of zero divides nothing.
+/// Divides `value` by a factor of `normalize()`, rounding towards zero. A factor of 0 counts as 1.
 pub fn divide(value: i64, normal: u64) -> i64 {
     let quotient = i128::from(value) / i128::from(normal.max(1));
-    // Not beyond `value`.
+    // Cannot truncate: the quotient's magnitude is at most that of `value`.
     quotient as i64
 }
 
-/// The mean that data of `avg()` or `stddev()` holds; 0 without values.
+/// Returns the mean of data of `avg()` or `stddev()`, normalised; 0 without values.
 pub fn average(words: &[u64], normal: u64) -> i64 {
     match *words {
         [count, sum, ..] if count != 0 => divide(divide(sum as i64, normal), count),
@@ -87,7 +89,8 @@ pub fn average(words: &[u64], normal: u64) -> i64 {
     }
 }
 
-/// The standard deviation: the root of the mean square less the square of the mean; 0 without values.
+/// Returns the standard deviation, normalised: the square root of the mean square minus the square
+/// of the mean; 0 without values.
 pub fn stddev(words: &[u64], normal: u64) -> u64 {
     let [count, _, low, high] = *words else {
         return 0;
@@ -98,7 +101,7 @@ pub fn stddev(words: &[u64], normal: u64) -> u64 {
     let normal = u128::from(normal.max(1));
     let mean_square = wide(low, high) / normal / normal / u128::from(count);
     let mean = u128::from(average(words, normal as u64).unsigned_abs());
-    // The mean is rounded towards zero, so its square is not above the mean square except after wrapped sums.
+    // The mean is rounded towards zero, so its square exceeds the mean square only if sums wrapped.
     mean_square.saturating_sub(mean * mean).isqrt() as u64
 }
 
@@ -106,7 +109,7 @@ pub fn stddev(words: &[u64], normal: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// The data of `stddev()` of `values`, split in two and merged.
+    /// The `stddev()` of `values`, merged one by one.
     fn stddev_of(values: &[i64], normal: u64) -> u64 {
         let mut total = zero(Action::Stddev, 0);
         for value in values {
@@ -177,7 +180,7 @@ mod tests {
             &[arg, 1, 1, 1],
             &[arg, 2, 3, 4],
         );
-        // The carry of the sum of squares.
+        // The sum of squares carries into its high word.
         check(Action::Stddev, &[1, 1, -1, 0], &[1, 1, 1, 0], &[2, 2, 0, 1]);
     }
 }

@@ -6,7 +6,7 @@ use super::*;
 use dtrace_uapi::action::quantize_bucket;
 use expect_test::{expect, Expect};
 
-/// The data of a distribution with `increments` added.
+/// The data of a distribution after `increments` (value, increment).
 fn words(func: Action, arg: u64, increments: &[(i64, i64)]) -> Vec<u64> {
     let (mut words, offset) = match func {
         Action::Quantize => (vec![0; QUANTIZE_NBUCKETS], 0),
@@ -379,12 +379,12 @@ fn bars_of_utf8_end_in_eighths_where_they_grow_to_the_right_alone() {
         buckets.map(|bucket| bar(&scale, bucket.count, style.eighths))
     };
     let blocks = |n, rest: &str| format!("|{:<40}", "█".repeat(n) + rest);
-    // 320 eighths: 96, 3 and 221 of them.
+    // The column has 320 eighths: 96, 3 and 221 of them.
     assert_eq!(
         column([96, 3, 221]),
         [blocks(12, ""), blocks(0, "▍"), blocks(27, "▋")]
     );
-    // Less than half an eighth is nothing.
+    // Less than half an eighth is rounded to nothing.
     assert_eq!(
         column([0, 1, 999]),
         [blocks(0, ""), blocks(0, ""), blocks(40, "")]

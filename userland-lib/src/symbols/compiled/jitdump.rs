@@ -1,38 +1,39 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! `jit-PID.dump`: records of what was compiled, in a file that the program maps as code so that it is found
-//! (the kernel's `tools/perf/Documentation/jitdump-specification.txt`, version 1).
+//! `jit-PID.dump`: records of compiled code, in a file that the program maps as code so that it can
+//! be found (the kernel's `tools/perf/Documentation/jitdump-specification.txt`, version 1).
 
 use super::{Pieces, NAME_MAX, READ_MAX};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 
-/// What the file begins with, "JiTD", in the order of bytes of who wrote it.
+/// The magic number, "JiTD", in the writer's byte order. Files of the other byte order are refused.
 const MAGIC: u32 = 0x4a69_5444;
-/// The one version that there is.
+/// The only version.
 const VERSION: u32 = 1;
-/// Bytes before the first record, at least.
+/// Minimum size of the file header, in bytes.
 const HEADER: u64 = 40;
-/// Bytes before what a record has: its kind, its size, its time.
+/// Size of a record's header, in bytes: its kind, its size, its time.
 const HEAD: u64 = 16;
-/// Code was made: process, thread, address twice, size, a number, its name, the code.
+/// Record of new code: process, thread, address twice, size, index, name, code. The offsets are
+/// relative to the end of the record's header.
 const LOAD: u32 = 0;
 const LOAD_ADDRESS: usize = 16;
 const LOAD_SIZE: usize = 24;
 const LOAD_NAME: usize = 40;
-/// Code was moved: process, thread, address, the old one, the new one, size, a number.
+/// Record of moved code: process, thread, address, old address, new address, size, index.
 const MOVE: u32 = 1;
 const MOVE_FROM: usize = 16;
 const MOVE_TO: usize = 24;
 const MOVE_SIZE: usize = 32;
 const MOVE_END: usize = 48;
 
-/// Records that are read at a time, so that nothing else waits for long.
+/// Maximum number of records read in a turn, so that other work does not wait long.
 const TURN: usize = 1 << 16;
 
-/// Whether a file may be one, by its name.
+/// Whether a file may be a dump, judging by its name.
 pub fn is_name(name: &str) -> bool {
     let number = name
         .strip_prefix("jit-")
@@ -44,12 +45,12 @@ pub fn is_name(name: &str) -> bool {
 #[derive(Debug)]
 pub struct Jitdump {
     file: File,
-    /// Where the next record begins.
+    /// Offset of the next record.
     next: u64,
 }
 
 impl Jitdump {
-    /// The records of a file that begins as one does.
+    /// Creates the reader of a file. Fails if its header is not that of a dump.
     pub fn new(file: File) -> io::Result<Self> {
         let mut header = [0; HEADER as usize];
         file.read_exact_at(&mut header, 0)?;
@@ -61,7 +62,7 @@ impl Jitdump {
         }
     }
 
-    /// Reads records that have come. An error: it says nothing more.
+    /// Reads new records. After an error the dump must not be read again.
     pub fn read(&mut self, pieces: &mut Pieces) -> io::Result<()> {
         let end = self.file.metadata()?.len().min(READ_MAX);
         let mut record = [0; LOAD_NAME + NAME_MAX];
@@ -74,7 +75,7 @@ impl Jitdump {
             let kind = word(&head, 0);
             let size = u64::from(word(&head, 4).unwrap_or(0));
             let Some(body) = size.checked_sub(HEAD) else {
-                // Nothing that follows can be found.
+                // Without a valid size the next record cannot be found.
                 return Err(io::ErrorKind::InvalidData.into());
             };
             if self.next.saturating_add(size) > end {

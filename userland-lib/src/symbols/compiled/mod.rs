@@ -3,12 +3,14 @@
 
 //! Names of code that a program compiles while it runs.
 //!
-//! The kernel knows nothing of such code. Many runtimes can be told to write down what they compile: as lines of text in `/tmp/perf-PID.map`
-//! ([`perfmap`]), or as records in a file that they map for this purpose alone ([`jitdump`]). Both grow while the program runs, so they
-//! are read on. Memory of code is used again: what was written last of an address holds.
+//! The kernel knows nothing of such code. Many runtimes can be configured to write down what they
+//! compile: as lines of text in `/tmp/perf-PID.map` ([`perfmap`]), or as records in a file that
+//! they map for this purpose alone ([`jitdump`]). Both grow while the program runs, so they are
+//! read incrementally. Code memory is reused: the last entry for an address is valid.
 //!
-//! A file is believed if it is of the program's user or of root, nobody else may write to it, and it was written to since the
-//! program began: numbers of processes are used again. A map is looked for where the program would see it, by the number that it has for itself.
+//! A file is trusted if it belongs to the program's user or to root, is not writable by everybody,
+//! and was modified after the program started, because process IDs are reused. The map is looked up
+//! in the program's root directory under the process ID that the program has in its own namespace.
 
 mod jitdump;
 mod perfmap;
@@ -30,26 +32,26 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, SystemTime};
 
-/// What code without a file is called by.
+/// The object name of code without a file.
 pub const OBJECT: &str = "[jit]";
 
-/// Pieces of code of one process that one file tells of.
+/// Maximum number of pieces of code that one file of one process describes.
 const PIECES_MAX: usize = 1 << 18;
-/// Bytes that all pieces of all processes take, about.
+/// Approximate memory that the pieces of all processes may take, in bytes.
 const BYTES_MAX: usize = 1 << 28;
-/// Bytes that a piece takes beside its name, about.
+/// Approximate memory that a piece takes in addition to its name, in bytes.
 const PIECE: usize = 64;
-/// Bytes of a name.
+/// Maximum length of a name, in bytes.
 const NAME_MAX: usize = 1024;
-/// Bytes that are read of a file in all, however often it is begun anew.
+/// Maximum number of bytes read of a file in total, even if the program starts it anew.
 const READ_MAX: u64 = 1 << 28;
-/// By how much the clocks of files and processes may differ.
+/// Maximum difference between the clocks of files and of processes.
 const SLACK: Duration = Duration::from_secs(1);
 
-/// What all pieces take.
+/// The memory that all pieces take, in bytes.
 static BYTES: AtomicUsize = AtomicUsize::new(0);
 
-/// What one process compiles.
+/// The code that one process compiles.
 #[derive(Debug, Default)]
 pub struct Compiled {
     origin: Option<Origin>,
@@ -58,12 +60,12 @@ pub struct Compiled {
     dump: Written<Jitdump>,
 }
 
-/// What is written down in one file.
+/// The contents of one file that a process writes.
 #[derive(Debug)]
 struct Written<T> {
-    /// The file, as long as the process writes.
+    /// The file, while the process may still write to it.
     file: Option<T>,
-    /// Nothing more is read.
+    /// Whether reading has ended for good.
     is_over: bool,
     pieces: Pieces,
 }
@@ -79,7 +81,8 @@ impl<T> Default for Written<T> {
 }
 
 impl<T> Written<T> {
-    /// Reads on, for the last time if the process has ended; whether there is something new.
+    /// Reads new entries, for the last time if the process has ended. Returns whether there were
+    /// any.
     fn refresh(
         &mut self,
         has_ended: bool,
@@ -89,7 +92,7 @@ impl<T> Written<T> {
             return false;
         };
         if read(file, &mut self.pieces).is_err() || has_ended {
-            // Files are not kept open for ever.
+            // Close the file, so that files do not stay open for ever.
             self.file = None;
             self.is_over = true;
         }
@@ -97,11 +100,11 @@ impl<T> Written<T> {
     }
 }
 
-/// Pieces of code, by where they begin. No two have an address in common.
+/// Pieces of code by their start address. They do not overlap.
 #[derive(Debug, Default)]
 struct Pieces {
     by_start: BTreeMap<u64, Piece>,
-    /// Some came since somebody asked.
+    /// Whether pieces have changed since this was last reset.
     are_new: bool,
 }
 
@@ -118,19 +121,19 @@ impl Drop for Piece {
 }
 
 impl Compiled {
-    /// Looks for the map of the process, unless that is open.
+    /// Looks for the map of the process, unless it is open already.
     pub fn look_for_map(&mut self, pid: u32) {
         let began = began(pid).ok();
         let before = self.origin.as_ref().map(|origin| origin.began);
         if before.is_some() && began.is_some() && began != before {
-            // Another process has the number.
+            // The process ID was reused by another process.
             *self = Self::default();
         }
         self.has_ended = began.is_none();
         if self.map.file.is_some() || self.map.is_over {
             return;
         }
-        // Of one that has ended we know what we have seen.
+        // If the process has ended, keep the origin that was read while it lived.
         if let Ok(now) = Origin::of(pid) {
             self.origin = Some(now);
         }
@@ -138,7 +141,8 @@ impl Compiled {
         self.map.file = map.and_then(Result::ok).map(PerfMap::new);
     }
 
-    /// Looks for the dump of the process among its mappings, whose files `open` gives, unless that is open.
+    /// Looks for the dump of the process among its mappings, unless it is open already. `open`
+    /// opens their files.
     pub fn look_for_dump<'m>(
         &mut self,
         pid: u32,
@@ -162,7 +166,7 @@ impl Compiled {
         self.dump.file = file.and_then(|file| Jitdump::new(file).ok());
     }
 
-    /// Opens the file that the process has under a path.
+    /// Opens the file that the process has under `path`.
     pub fn open_seen(&mut self, pid: u32, path: &str) -> io::Result<File> {
         if self.origin.is_none() {
             self.origin = Some(Origin::of(pid)?);
@@ -173,13 +177,13 @@ impl Compiled {
         })
     }
 
-    /// Reads on; whether there is something new.
+    /// Reads new entries. Returns whether there were any.
     pub fn refresh(&mut self) -> bool {
         let (map, dump) = (&mut self.map, &mut self.dump);
         map.refresh(self.has_ended, PerfMap::read) | dump.refresh(self.has_ended, Jitdump::read)
     }
 
-    /// The name of the code at `address`, and the distance from its beginning.
+    /// Returns the name of the code at `address`, and the distance from its start.
     pub fn name(&self, address: u64) -> Option<(String, u64)> {
         let by_map = self.map.pieces.name(address);
         by_map.or_else(|| self.dump.pieces.name(address))
@@ -192,7 +196,7 @@ impl Pieces {
         (address < piece.end).then(|| (piece.name.to_string(), address - start))
     }
 
-    /// From now on this is at these addresses.
+    /// Puts a piece at these addresses, in place of all pieces that overlap it.
     fn put(&mut self, start: u64, size: u64, name: &[u8]) {
         let Some(end) = start.checked_add(size).filter(|end| *end > start) else {
             return;
@@ -212,7 +216,7 @@ impl Pieces {
         }
     }
 
-    /// What began at one address is at another now.
+    /// Moves the piece that starts at `from`.
     fn move_to(&mut self, from: u64, to: u64, size: u64) {
         if let Some(piece) = self.by_start.remove(&from) {
             self.put(to, size, piece.name.as_bytes());
@@ -225,29 +229,29 @@ impl Pieces {
     }
 }
 
-/// A name that a terminal can be given.
+/// Returns a name that is safe to print on a terminal.
 fn shown(name: &[u8]) -> Box<str> {
     let name = String::from_utf8_lossy(&name[..name.len().min(NAME_MAX)]);
     printable(&name).into()
 }
 
-/// What tells the files of a process from those of others.
+/// Properties of a process that distinguish its files from those of others.
 #[derive(Debug)]
 struct Origin {
-    /// Its root, unless that is ours.
+    /// Its root directory, unless that is ours.
     root: Option<Arc<File>>,
-    /// What it is for itself.
+    /// Its process ID in its own namespace.
     number: String,
-    /// The users that it is of: the real one and the effective one.
+    /// Its real and its effective user ID.
     owners: Vec<u32>,
-    /// When it began, in the kernel's ticks since the system did.
+    /// Its start time, in clock ticks since boot.
     began: u64,
-    /// The same by the clock of files, a little earlier.
+    /// Its start time by the clock of files, minus [`SLACK`].
     since: SystemTime,
 }
 
 impl Origin {
-    /// That of a process that lives.
+    /// Reads the origin of a living process.
     fn of(pid: u32) -> io::Result<Self> {
         let users = field(pid, "Uid:")?;
         let users = users.split_ascii_whitespace().take(2);
@@ -265,12 +269,12 @@ impl Origin {
         })
     }
 
-    /// Opens its map, if what that says can be believed.
+    /// Opens its map, if it is trusted.
     fn open_map(&self) -> io::Result<File> {
         self.open(&perfmap::path(&self.number), |file| self.owns(file))
     }
 
-    /// Opens a file of its that is `good`, for reading, by the path that it has there.
+    /// Opens a file for reading by its path in the process's root, if `good` accepts it.
     fn open(&self, path: &str, good: impl Fn(&File) -> bool) -> io::Result<File> {
         let ours;
         let root = match &self.root {
@@ -280,7 +284,7 @@ impl Origin {
                 &ours
             }
         };
-        // A link there must not lead to a file of ours.
+        // A symbolic link there must not lead to a file of ours, for example through procfs.
         let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         let resolve = ResolveFlag::RESOLVE_IN_ROOT | ResolveFlag::RESOLVE_NO_MAGICLINKS;
         let how = OpenHow::new().flags(flags).resolve(resolve);
@@ -291,7 +295,7 @@ impl Origin {
         }
     }
 
-    /// Whether what a file says can be believed of the process.
+    /// Whether the contents of a file are trusted to be about the process.
     fn owns(&self, file: &File) -> bool {
         let Ok(about) = file.metadata() else {
             return false;
@@ -304,13 +308,13 @@ impl Origin {
     }
 }
 
-/// Device, inode and mount of a directory. As long as the directory is open none of them is another's.
+/// Device, inode and mount of a directory. While the directory is open no other one has the same.
 type Place = (u64, u64, u64);
 
-/// The roots that are open.
+/// The root directories that are open.
 static ROOTS: Mutex<Vec<(Place, Weak<File>)>> = Mutex::new(Vec::new());
 
-/// The root of a process, by its directory; none if it sees what we see.
+/// Opens the root directory of a process, given its procfs directory. `None` if it is ours.
 fn root(process: &str) -> io::Result<Option<Arc<File>>> {
     let root = place(Path::new(&format!("{process}/root")))?;
     let theirs = place_of(&root)?;
@@ -330,7 +334,8 @@ fn place_of(directory: &File) -> io::Result<Place> {
     ))
 }
 
-/// One descriptor for all processes that have the same root: there may be thousands in a container.
+/// Returns one shared descriptor for all processes with the same root. A container may have
+/// thousands of processes.
 fn shared(place: Place, root: File) -> Arc<File> {
     let mut roots = ROOTS.lock().unwrap_or_else(PoisonError::into_inner);
     roots.retain(|(_, root)| root.strong_count() > 0);
@@ -343,7 +348,7 @@ fn shared(place: Place, root: File) -> Arc<File> {
     root
 }
 
-/// A line of what the kernel tells of a process, without its name.
+/// Returns the value of a field of `/proc/PID/status`.
 fn field(pid: u32, name: &str) -> io::Result<String> {
     let status = fs::read(format!("/proc/{pid}/status"))?;
     let status = String::from_utf8_lossy(&status);
@@ -354,11 +359,12 @@ fn field(pid: u32, name: &str) -> io::Result<String> {
         .ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
-/// When a process began, in ticks since the system did.
+/// Returns the start time of a process, in clock ticks since boot.
 fn began(pid: u32) -> io::Result<u64> {
     let stat = fs::read(format!("/proc/{pid}/stat"))?;
     let stat = String::from_utf8_lossy(&stat);
-    // The name stands in brackets and may have any character. Of what follows the start is the twentieth (proc_pid_stat(5)).
+    // The process's name is in parentheses and may contain any character. The start time is the
+    // twentieth field after it (proc_pid_stat(5)).
     let ticks = stat
         .rsplit_once(')')
         .and_then(|(_, rest)| rest.split_ascii_whitespace().nth(19));
@@ -366,7 +372,7 @@ fn began(pid: u32) -> io::Result<u64> {
     ticks.ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
-/// A time in ticks by the clock of files.
+/// Converts clock ticks since boot to a time by the clock of files.
 fn clock(ticks: u64) -> Option<SystemTime> {
     let second = rustix::param::clock_ticks_per_second().max(1);
     let since_boot = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);

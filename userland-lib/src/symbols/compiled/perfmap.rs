@@ -1,33 +1,34 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! `/tmp/perf-PID.map`: a line for each piece of code, with where it begins, its size, both hexadecimal, and its name
-//! (the kernel's `tools/perf/Documentation/jit-interface.txt`).
+//! `/tmp/perf-PID.map`: one line for each piece of code, with its start and its size, both
+//! hexadecimal, and its name (the kernel's `tools/perf/Documentation/jit-interface.txt`).
 
 use super::{Pieces, READ_MAX};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 
-/// Bytes that are read at once.
+/// Bytes read by one call.
 const CHUNK: usize = 1 << 16;
-/// Bytes of the longest line.
+/// Maximum length of a line, in bytes.
 const LINE_MAX: usize = 1 << 14;
 
-/// Bytes that are read at a time, so that nothing else waits for long.
+/// Maximum number of bytes read in a turn, so that other work does not wait long.
 const TURN: u64 = 1 << 24;
 
 /// A map, and how far it has been read.
 #[derive(Debug)]
 pub struct PerfMap {
     file: File,
-    /// Bytes of whole lines that were read.
+    /// Number of bytes read as complete lines.
     done: u64,
-    /// Bytes that may still be read, in all.
+    /// Number of bytes that may still be read in total.
     left: u64,
 }
 
-/// Where the map of a process is which has this number for itself.
+/// Returns the path of the map, relative to the root directory, of a process with this process ID
+/// in its own namespace.
 pub fn path(number: &str) -> String {
     format!("tmp/perf-{number}.map")
 }
@@ -38,11 +39,11 @@ impl PerfMap {
         Self { file, done, left }
     }
 
-    /// Reads lines that have come. An error: it says nothing more.
+    /// Reads new lines. After an error the map must not be read again.
     pub fn read(&mut self, pieces: &mut Pieces) -> io::Result<()> {
         let size = self.file.metadata()?.len();
         if size < self.done {
-            // The program has begun it anew.
+            // The program has started the file anew.
             pieces.clear();
             self.done = 0;
         }
@@ -53,7 +54,7 @@ impl PerfMap {
             let read = &chunk[..size];
             self.left = (self.left.checked_sub(size as u64)).ok_or(io::ErrorKind::FileTooLarge)?;
             let Some(end) = read.iter().rposition(|byte| *byte == b'\n') else {
-                // What is no text has no lines.
+                // A file without line ends in this many bytes is not text.
                 return match size >= LINE_MAX {
                     true => Err(io::ErrorKind::InvalidData.into()),
                     false => Ok(()),

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Inlined functions of programs that run: at addresses of their processes, whatever has become of their files.
+//! Tests: inlined functions at addresses of running processes, whatever has happened to their
+//! files.
 
 use super::Inlines;
 use crate::dwarf::inlined_tests::{shown, SOURCE};
@@ -15,13 +16,13 @@ use std::path::Path;
 
 const CHAIN: [&str; 3] = ["inner prog.c:4", "middle prog.c:10", "outer prog.c:14"];
 
-/// A program that runs, and where its instructions `here` and `there` are in its file.
+/// A running program, and the file offsets of its labels `here` and `there`.
 struct Run {
     target: Target,
     places: [u64; 2],
 }
 
-/// Where in a file the symbols of `whole` are.
+/// Returns the file offsets of the symbols `here` and `there` of the file `whole`.
 fn places(whole: &Path) -> [u64; 2] {
     let bytes = fs::read(whole).expect("a file");
     let file = object::File::parse(&*bytes).expect("a program");
@@ -36,7 +37,7 @@ fn places(whole: &Path) -> [u64; 2] {
 }
 
 impl Run {
-    /// Begins `prog` of the folder, of which `whole` has the symbols.
+    /// Starts `prog` of the folder; `whole` is the file that has its symbols.
     fn new(folder: &Folder, whole: &str) -> Self {
         let command = folder.0.join("prog").display().to_string();
         Self {
@@ -45,7 +46,7 @@ impl Run {
         }
     }
 
-    /// The chains at the two instructions.
+    /// Returns the chains of inlined functions at the two labels.
     fn chains(&self, symbols: &UserSymbols) -> [Vec<String>; 2] {
         let all = mappings_of(self.target.pid()).expect("mappings");
         self.places.map(|place| {
@@ -69,7 +70,7 @@ fn a_process_is_looked_up_by_what_it_has_mapped() {
         if number == 0 {
             fs::remove_file(folder.0.join("prog")).expect("no file");
         }
-        // The second time it is known.
+        // The second time the result comes from the cache.
         for _ in 0..2 {
             let [here, there] = run.chains(&symbols);
             assert_eq!(here, CHAIN, "{layout}");
@@ -95,7 +96,7 @@ fn what_was_stripped_is_in_the_file_that_was_made_of_it_or_nowhere() {
     assert!(chain().is_empty());
     folder.run("objcopy", &["--add-gnu-debuglink=prog.debug", "prog"]);
     assert_eq!(chain(), CHAIN);
-    // Another file is not this one's, nor is half of it.
+    // A debug file whose checksum does not match, here a truncated one, is not used.
     folder.run("truncate", &["-s", "-1", "prog.debug"]);
     assert!(chain().is_empty());
 }

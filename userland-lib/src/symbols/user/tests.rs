@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Names of this very program's functions, and of copies of it that run, are replaced, or have ended.
+//! Tests: symbols of this program, and of running copies of it that are replaced or have ended.
 
 use super::super::maps::mappings_of;
 use super::*;
@@ -14,7 +14,8 @@ fn landmark() -> u64 {
     landmark as *const () as usize as u64
 }
 
-/// A process that runs a copy of this very program at `path`, and where its `landmark()` is.
+/// Starts a process that runs a copy of this program at `path`. Returns it and the address of its
+/// `landmark()`.
 fn twin(path: &std::path::Path) -> (Target, u64) {
     let here = mappings_of(std::process::id()).expect("mappings");
     let here = here.iter().find(|m| m.contains(landmark())).expect("text");
@@ -142,8 +143,8 @@ fn a_file_that_was_replaced_or_deleted_is_read_as_it_was() {
     }
 }
 
-/// A process that ended unseen, or whose file could not be opened, has no names; those of a file that is at the same path
-/// least of all.
+/// A process that ended unseen, or whose file could not be opened, has no names, and certainly not
+/// those of whatever file is at its path.
 #[test]
 fn a_path_names_nothing() {
     let path = std::env::current_exe().expect("a program");
@@ -164,7 +165,8 @@ fn a_path_names_nothing() {
     assert_eq!(symbol.function, None);
 }
 
-/// The same number, another program: an address that was both has no name, any other keeps its own.
+/// Another program under the same process ID: an address that both used has no name, any other
+/// address keeps its own.
 #[test]
 fn an_address_that_was_two_things_has_no_name() {
     let path = std::env::current_exe().expect("a program");
@@ -202,7 +204,7 @@ fn an_address_that_was_two_things_has_no_name() {
     );
 }
 
-/// One that executes another program at the same number is read again.
+/// A process that executes another program is read again.
 #[test]
 fn who_executes_another_program_is_seen_to() {
     let mut child = std::process::Command::new("sh")
@@ -245,7 +247,7 @@ fn the_code_that_the_kernel_gives_has_names() {
     assert!(named);
 }
 
-/// Has code, waits for a line, and maps a file that names the code.
+/// A program that has code, waits for a line, and then maps a jitdump that names the code.
 const MAKER: &str = r#"
 #include <stdint.h>
 #include <stdio.h>
@@ -317,7 +319,8 @@ fn files_of_a_process_are_opened_as_it_sees_them() {
     let pid = target.pid();
     let opens = |path: &str| symbols.open_seen(pid, path).is_ok();
     assert!(opens(&path("file")));
-    // A link, a pipe without a writer, a directory, what the kernel makes when it is read, and nothing.
+    // A symbolic link, a pipe without a writer, a directory, a file that does not exist, and below
+    // a file that the kernel generates on reading.
     for other in ["link", "pipe", ".", "none"] {
         assert!(!opens(&path(other)), "{other}");
     }

@@ -1,15 +1,18 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The BTF of modules that are not loaded: that in their files.
+//! The BTF of modules that are not loaded, read from the modules' files.
 //!
-//! A module's file carries what the kernel shows once the module is loaded: types whose numbers go on where the kernel's own
-//! end. With another kernel they would mean something else, and nothing in the file says which kernel it was built for, but
-//! a release's name that a rebuilt kernel keeps. So the files are believed only where one of a loaded module has, byte for
-//! byte, what the running kernel shows of it.
+//! A module's file holds the BTF that the kernel publishes once the module is loaded. Its type
+//! numbers continue those of the kernel's own BTF, so with another kernel they would mean other
+//! types. The file does not say for which kernel it was built, except for the name of a release,
+//! which a rebuilt kernel keeps. The files are therefore trusted only after a check: the first
+//! loaded module whose file has BTF must have in it, byte for byte, what the running kernel
+//! publishes for that module.
 //!
-//! Files may be compressed; what decompresses them is what made them. A module that was built outside of the kernel's tree
-//! has numbers of its own (`.BTF.base`) until the kernel has loaded it: it is left out.
+//! Files may be compressed; they are decompressed with the tool that compressed them. A module that
+//! was built outside of the kernel's tree numbers its types independently (`.BTF.base`) until the
+//! kernel loads it; such a file is ignored.
 
 use object::{Object, ObjectSection};
 use std::fs::{self, File};
@@ -17,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-/// Which files there are, and what each needs.
+/// The file that lists the modules' files and their dependencies.
 const LIST: &str = "modules.dep";
 
 /// The files of a kernel's modules.
@@ -28,7 +31,7 @@ pub struct Files {
 }
 
 impl Files {
-    /// The modules in `directory`, as their tools lay it out.
+    /// The modules in `directory`, which has the layout of `/lib/modules/<release>`.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
         Self {
             directory: directory.into(),
@@ -36,13 +39,15 @@ impl Files {
         }
     }
 
-    /// Those of the running kernel.
+    /// The files for the running kernel.
     pub fn of_running_kernel() -> Self {
         let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
         Self::new(Path::new("/lib/modules").join(release.trim_end()))
     }
 
-    /// The BTF in the file of `module`, and the file. The kernel shows the BTF of `loaded` modules in the files of `shown`.
+    /// Returns the BTF in the file of `module`, and the path of that file; `None` if there is none
+    /// or the files are not trusted. The directory `shown` holds the BTF that the kernel publishes;
+    /// `loaded` lists the modules that have such BTF.
     pub fn module(
         &self,
         module: &str,
@@ -55,6 +60,7 @@ impl Files {
             let in_file = btf(&self.path(&list, name)?)?;
             Some(fs::read(shown.join(name)).ok()? == in_file)
         };
+        // The first module that can be compared decides, even if it differs.
         let believed = || loaded().iter().find_map(is_same).unwrap_or(false);
         if !*self.believed.get_or_init(believed) {
             return None;
@@ -62,7 +68,7 @@ impl Files {
         Some((btf(&path)?, path))
     }
 
-    /// The file of a module.
+    /// Returns the path of a module's file.
     fn path(&self, list: &str, module: &str) -> Option<PathBuf> {
         let mut files = list.lines().filter_map(|line| line.split(':').next());
         let file = files.find(|file| {
@@ -76,7 +82,7 @@ impl Files {
     }
 }
 
-/// The BTF in a module's file.
+/// Reads the BTF from a module's file.
 fn btf(path: &Path) -> Option<Vec<u8>> {
     let bytes = match path.extension()?.to_str()? {
         "ko" => fs::read(path).ok()?,

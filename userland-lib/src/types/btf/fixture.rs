@@ -3,13 +3,14 @@
 
 //! BTF made in memory, for tests.
 //!
-//! A [`Builder`] appends records and gives out their numbers; [`Builder::next`] tells a number before its record is
-//! made, as rings of types need. It checks nothing: wrong BTF is what some tests want.
+//! A [`Builder`] appends records and returns their numbers; [`Builder::next`] returns a number
+//! before its record is made, which types that refer to each other need. The builder checks
+//! nothing, because some tests need malformed BTF.
 
 use super::{Btf, Kind, TypeId};
 use std::sync::Arc;
 
-/// A BTF in the making.
+/// A BTF under construction.
 pub struct Builder {
     first: u32,
     count: u32,
@@ -33,7 +34,7 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// A BTF that goes on where `base` ends.
+    /// Starts a BTF that continues where `base` ends.
     pub fn on(base: &Arc<Btf>) -> Self {
         Self {
             first: base.end().unwrap(),
@@ -44,12 +45,12 @@ impl Builder {
         }
     }
 
-    /// The number that the next record gets.
+    /// Returns the number that the next record will get.
     pub fn next(&self) -> TypeId {
         TypeId(self.first + self.count)
     }
 
-    /// Appends a string.
+    /// Appends a string and returns its offset.
     pub fn string(&mut self, text: &str) -> u32 {
         if text.is_empty() {
             return 0;
@@ -60,7 +61,7 @@ impl Builder {
         at
     }
 
-    /// Appends a record of any kind.
+    /// Appends a record of any kind. All methods that append a record return its number.
     pub fn raw(&mut self, name: &str, info: u32, word: u32, tail: &[u32]) -> TypeId {
         let id = self.next();
         let name = self.string(name);
@@ -87,7 +88,7 @@ impl Builder {
         self.raw(name, (kind as u32) << 24, word, tail)
     }
 
-    /// An integer of `size` bytes.
+    /// Appends an integer of `size` bytes.
     pub fn int(&mut self, name: &str, size: u32, signed: bool) -> TypeId {
         self.plain(
             Kind::Int,
@@ -97,32 +98,32 @@ impl Builder {
         )
     }
 
-    /// A signed character, as on x86.
+    /// Appends a signed character, as on x86.
     pub fn char(&mut self) -> TypeId {
         self.plain(Kind::Int, "char", 1, &[3 << 24 | 8])
     }
 
-    /// A pointer.
+    /// Appends a pointer.
     pub fn ptr(&mut self, target: TypeId) -> TypeId {
         self.plain(Kind::Ptr, "", target.0, &[])
     }
 
-    /// A qualified type: `Const`, `Volatile` or `Restrict`.
+    /// Appends a qualified type: `Const`, `Volatile` or `Restrict`.
     pub fn qualified(&mut self, kind: Kind, target: TypeId) -> TypeId {
         self.plain(kind, "", target.0, &[])
     }
 
-    /// A tagged type.
+    /// Appends a tagged type.
     pub fn type_tag(&mut self, tag: &str, target: TypeId) -> TypeId {
         self.plain(Kind::TypeTag, tag, target.0, &[])
     }
 
-    /// An array.
+    /// Appends an array.
     pub fn array(&mut self, element: TypeId, index: TypeId, count: u32) -> TypeId {
         self.plain(Kind::Array, "", 0, &[element.0, index.0, count])
     }
 
-    /// A `Struct` or `Union` of members (name, type, bit offset).
+    /// Appends a `Struct` or `Union` of members (name, type, bit offset).
     pub fn record(
         &mut self,
         kind: Kind,
@@ -137,7 +138,8 @@ impl Builder {
         self.counted(kind, false, name, size, &tail)
     }
 
-    /// A `Struct` or `Union` with bit-fields: members (name, type, bit offset, width or 0).
+    /// Appends a `Struct` or `Union` with bit-fields. Members are name, type, bit offset, and width
+    /// or 0.
     pub fn bit_fields(
         &mut self,
         kind: Kind,
@@ -152,7 +154,7 @@ impl Builder {
         self.counted(kind, true, name, size, &tail)
     }
 
-    /// An enumeration of 32-bit values.
+    /// Appends an enumeration of 32-bit values.
     pub fn enumeration(&mut self, name: &str, items: &[(&str, i32)]) -> TypeId {
         let tail: Vec<_> = items
             .iter()
@@ -162,7 +164,7 @@ impl Builder {
         self.counted(Kind::Enum, signed, name, 4, &tail)
     }
 
-    /// An enumeration of 64-bit values.
+    /// Appends an enumeration of 64-bit values.
     pub fn enum64(&mut self, name: &str, signed: bool, items: &[(&str, u64)]) -> TypeId {
         let tail: Vec<_> = items
             .iter()
@@ -171,17 +173,17 @@ impl Builder {
         self.counted(Kind::Enum64, signed, name, 8, &tail)
     }
 
-    /// A structure or union that is only named.
+    /// Appends a forward declaration of a structure or union.
     pub fn fwd(&mut self, name: &str, is_union: bool) -> TypeId {
         self.counted(Kind::Fwd, is_union, name, 0, &[])
     }
 
-    /// A typedef.
+    /// Appends a typedef.
     pub fn typedef(&mut self, name: &str, target: TypeId) -> TypeId {
         self.plain(Kind::Typedef, name, target.0, &[])
     }
 
-    /// A prototype of parameters (name, type); `("", VOID)` at the end is `…`.
+    /// Appends a prototype of parameters (name, type); `("", VOID)` at the end stands for `…`.
     pub fn proto(&mut self, ret: TypeId, params: &[(&str, TypeId)]) -> TypeId {
         let tail: Vec<_> = params
             .iter()
@@ -190,13 +192,14 @@ impl Builder {
         self.counted(Kind::FuncProto, false, "", ret.0, &tail)
     }
 
-    /// A function with its prototype.
+    /// Appends a function with its prototype.
     pub fn func(&mut self, name: &str, ret: TypeId, params: &[(&str, TypeId)]) -> TypeId {
         let proto = self.proto(ret, params);
         self.plain(Kind::Func, name, proto.0, &[])
     }
 
-    /// A tracepoint of parameters (name, type) as the kernel leaves it: type of callbacks and named stub.
+    /// Appends a tracepoint of parameters (name, type) as the kernel describes it: the type of its
+    /// callbacks and a stub with named parameters.
     pub fn tracepoint(&mut self, name: &str, params: &[(&str, TypeId)]) {
         let data = self.ptr(TypeId::VOID);
         let mut all = vec![("__data", data)];
@@ -208,12 +211,12 @@ impl Builder {
         self.typedef(&format!("btf_trace_{name}"), pointer);
     }
 
-    /// A variable.
+    /// Appends a variable.
     pub fn var(&mut self, name: &str, ty: TypeId) -> TypeId {
         self.plain(Kind::Var, name, ty.0, &[1])
     }
 
-    /// A section of variables (variable, offset, size).
+    /// Appends a section of variables (variable, offset, size).
     pub fn data_sec(&mut self, name: &str, size: u32, vars: &[(TypeId, u32, u32)]) -> TypeId {
         let tail: Vec<_> = vars
             .iter()
@@ -222,12 +225,12 @@ impl Builder {
         self.counted(Kind::DataSec, false, name, size, &tail)
     }
 
-    /// A floating-point type.
+    /// Appends a floating-point type.
     pub fn float(&mut self, name: &str, size: u32) -> TypeId {
         self.plain(Kind::Float, name, size, &[])
     }
 
-    /// A remark about a type, or about a component of it.
+    /// Appends a declaration tag for a type or one of its components.
     pub fn decl_tag(&mut self, name: &str, target: TypeId, component: Option<u32>) -> TypeId {
         self.plain(
             Kind::DeclTag,
@@ -237,12 +240,12 @@ impl Builder {
         )
     }
 
-    /// The bytes, with a header of 24 bytes.
+    /// Returns the bytes, with a header of 24 bytes.
     pub fn bytes(&self) -> Vec<u8> {
         self.assemble(24, &[])
     }
 
-    /// The bytes, with a layout section (fixed, each) by number of kind.
+    /// Returns the bytes, with a layout section (fixed, each) in the order of the kinds' numbers.
     pub fn bytes_with_layout(&self, layout: &[(u8, u8)]) -> Vec<u8> {
         let layout: Vec<u8> = layout
             .iter()
@@ -266,13 +269,14 @@ impl Builder {
         bytes
     }
 
-    /// The BTF.
+    /// Parses the bytes. Panics if they are malformed.
     pub fn build(&self) -> Arc<Btf> {
         Arc::new(Btf::parse(self.bytes(), self.base.clone()).unwrap())
     }
 }
 
-/// A little kernel: C's integers, `task_struct` and what it needs, a little of other structures, some functions and tracepoints.
+/// Builds a small kernel: C's integers, `task_struct` and the types that it needs, a few other
+/// structures, some functions and tracepoints.
 pub fn kernel() -> Builder {
     let mut b = Builder::default();
     let int = b.int("int", 4, true);

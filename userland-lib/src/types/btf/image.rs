@@ -3,13 +3,14 @@
 
 //! The bytes of a BTF: owned, or the kernel's own pages.
 //!
-//! `/sys/kernel/btf/vmlinux` is five megabytes. Reading it takes 1,350 system calls, for the kernel hands out a page
-//! at a time, and copies each byte twice; mapping it (possible since Linux 6.16) takes one, costs no memory, and is
-//! forty times faster. Modules' BTF cannot be mapped, and is small: it is read.
+//! `/sys/kernel/btf/vmlinux` has five megabytes. Reading it takes 1,350 system calls, because the
+//! kernel returns one page at a time, and copies each byte twice. Mapping it (possible since Linux
+//! 6.16) takes one system call, costs no memory, and is forty times faster. The BTF of a module
+//! cannot be mapped, but is small, so it is read.
 
 use std::{fs::File, io, ops::Deref, path::Path, sync::Arc};
 
-/// Bytes that stay as they are.
+/// Bytes that do not change.
 pub struct Image(Bytes);
 
 enum Bytes {
@@ -18,14 +19,15 @@ enum Bytes {
 }
 
 impl Image {
-    /// The content of `path`, mapped.
+    /// Maps the content of `path`.
     ///
-    /// Fails where the file system cannot map: read the file then.
+    /// Fails if the file system does not support mapping; the caller must read the file then.
     pub fn map_sysfs(path: &Path) -> io::Result<Self> {
         let file = File::open(path)?;
         let length = usize::try_from(file.metadata()?.len()).map_err(io::Error::other)?;
-        // SAFETY: the map would be unsound if the file changed under it. The callers' file is the BTF that the kernel
-        // was linked with: the pages are the kernel's read-only data, which nothing writes to or truncates.
+        // SAFETY: the map would be unsound if the file changed while it is mapped. The callers pass
+        // the BTF that was linked into the kernel: its pages are read-only data of the kernel,
+        // which nothing writes to or truncates.
         let map = unsafe {
             memmap2::MmapOptions::new()
                 .len(length)

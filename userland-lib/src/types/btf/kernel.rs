@@ -3,9 +3,10 @@
 
 //! The BTF of the running kernel and of its modules.
 //!
-//! The kernel shows them in one directory, a file for itself (`vmlinux`) and for every module. Nothing is opened
-//! before it is asked for, and everything stays once it is. A module that comes later is found when it is asked for; one that
-//! is not loaded is looked for among the modules' [`Files`], but only by its name.
+//! The kernel publishes them in one directory, with one file for itself (`vmlinux`) and one for
+//! each module. A file is opened on first use and its BTF is kept. A module that is loaded later is
+//! found by the next request for it. A module that is not loaded is looked up in the modules'
+//! [`Files`], but only if it is requested by name.
 
 use super::{Btf, Error, Files, Image, Kind, Malformed, TypeId};
 use std::collections::HashMap;
@@ -14,10 +15,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// The kernel's own file and name.
+/// Name of the kernel itself, and of its file.
 const VMLINUX: &str = "vmlinux";
 
-/// A directory of BTF files.
+/// A directory of BTF files, with the BTF read from it.
 #[derive(Debug)]
 pub struct KernelBtf {
     directory: PathBuf,
@@ -33,7 +34,7 @@ impl Default for KernelBtf {
 }
 
 impl KernelBtf {
-    /// The BTF files of `directory`.
+    /// Uses the BTF files of `directory`.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
         Self {
             directory: directory.into(),
@@ -43,7 +44,7 @@ impl KernelBtf {
         }
     }
 
-    /// The BTF files of `directory`, and those of modules that are not loaded.
+    /// Uses the BTF files of `directory`, and `files` for modules that are not loaded.
     pub fn with_files(directory: impl Into<PathBuf>, files: Files) -> Self {
         Self {
             files: Some(files),
@@ -51,7 +52,7 @@ impl KernelBtf {
         }
     }
 
-    /// The kernel's BTF; `None` where the kernel was built without.
+    /// Returns the kernel's BTF; `None` if the kernel was built without.
     pub fn vmlinux(&self) -> Result<Option<Arc<Btf>>, Error> {
         if let Some(known) = self.vmlinux.get() {
             return Ok(known.clone());
@@ -60,7 +61,7 @@ impl KernelBtf {
         Ok(self.vmlinux.get_or_init(|| read).clone())
     }
 
-    /// The BTF of `module`, or of the kernel itself under its name; `None` where there is none.
+    /// Returns the BTF of `module`, or of the kernel itself for `vmlinux`; `None` if there is none.
     pub fn module(&self, module: &str) -> Result<Option<Arc<Btf>>, Error> {
         if module == VMLINUX {
             return self.vmlinux();
@@ -86,7 +87,7 @@ impl KernelBtf {
         ))
     }
 
-    /// The BTF of a module that is not loaded.
+    /// Returns the BTF of a module that is not loaded.
     fn not_loaded(&self, module: &str, base: Arc<Btf>) -> Result<Option<Arc<Btf>>, Error> {
         let files = self.files.as_ref();
         let file = files.and_then(|files| files.module(module, &self.directory, || self.modules()));
@@ -99,10 +100,10 @@ impl KernelBtf {
         }
     }
 
-    /// Names of the loaded modules that have BTF, sorted, without the kernel's own.
+    /// Returns the names of the loaded modules that have BTF, sorted, without the kernel itself.
     pub fn modules(&self) -> Vec<String> {
         let Ok(entries) = fs::read_dir(&self.directory) else {
-            return Vec::new(); // a kernel without BTF has no directory
+            return Vec::new(); // A kernel without BTF has no directory.
         };
         let mut names: Vec<String> = entries
             .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
@@ -112,7 +113,8 @@ impl KernelBtf {
         names
     }
 
-    /// The first type of this name and one of these kinds, in the kernel and then in its modules.
+    /// Returns the first type with this name and one of these kinds, in the kernel and then in its
+    /// loaded modules.
     pub fn find(&self, name: &str, kinds: &[Kind]) -> Result<Option<(Arc<Btf>, TypeId)>, Error> {
         let find = |module: &str| -> Result<Option<(Arc<Btf>, TypeId)>, Error> {
             let Some(btf) = self.module(module)? else {
@@ -142,7 +144,8 @@ impl KernelBtf {
     }
 }
 
-/// The BTF in `path`, `None` where there is no such file. A kernel's own is mapped where that is possible.
+/// Reads the BTF in `path`; `None` if there is no such file. The kernel's own is mapped if
+/// possible.
 fn read(path: &Path, base: Option<Arc<Btf>>) -> Result<Option<Arc<Btf>>, Error> {
     let mapped = match &base {
         None if is_sysfs(path) => Image::map_sysfs(path).ok(),
@@ -170,7 +173,7 @@ fn read(path: &Path, base: Option<Arc<Btf>>) -> Result<Option<Arc<Btf>>, Error> 
     }
 }
 
-/// Whether a file is the kernel's, so that nobody changes it.
+/// Whether a file is in sysfs, so that the kernel provides its content and nothing changes it.
 fn is_sysfs(path: &Path) -> bool {
     nix::sys::statfs::statfs(path)
         .is_ok_and(|fs| fs.filesystem_type() == nix::sys::statfs::SYSFS_MAGIC)

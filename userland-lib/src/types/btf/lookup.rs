@@ -1,13 +1,15 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Types by name.
+//! Looks up types by name.
 //!
-//! Kernels since 7.1 sort the types of a BTF by name, nameless ones first: such a BTF is searched by halves, which
-//! costs a microsecond and no memory. Others are scanned, half a millisecond a time on a kernel's; after [`SCANS`]
-//! searches a hash table of the names is worth its ten. Whether a BTF is sorted is decided
-//! from a sample of its names: an order that holds for a sample of hundreds by chance does not exist, and one that
-//! was made to deceive only hides types.
+//! Since Linux 7.1, kernels sort the types of a BTF by name, with nameless types first. A sorted
+//! BTF is searched by bisection, which takes a microsecond and no memory. Any other is scanned,
+//! which takes half a millisecond for the kernel's BTF. After [`SCANS`] scans a hash table of the
+//! names is built, which takes ten milliseconds.
+//!
+//! A sample of the names decides whether a BTF is sorted: hundreds of names are not in order by
+//! chance, and a BTF that is made to deceive this check only hides types.
 
 use super::wire::{pair, Info};
 use super::{Btf, Kind, Malformed, Type, TypeId, MAX_NAME};
@@ -19,13 +21,13 @@ use std::sync::{
     OnceLock,
 };
 
-/// Scans before a hash table is made.
+/// Number of scans before a hash table is built.
 const SCANS: u32 = 16;
 
-/// How many names tell whether all are sorted.
+/// Minimum number of names in the sample that decides whether a BTF is sorted.
 const SAMPLE: u32 = 512;
 
-/// What is known for searching by name.
+/// What is cached for look-ups by name.
 #[derive(Default)]
 pub struct Lookup {
     sorted: OnceLock<bool>,
@@ -33,7 +35,7 @@ pub struct Lookup {
     table: OnceLock<Table>,
 }
 
-/// The beginning of a record.
+/// The fields of a record that look-ups need.
 struct Head {
     id: u32,
     kind: u8,
@@ -41,12 +43,12 @@ struct Head {
 }
 
 impl Btf {
-    /// The first type of this name and kind: its own, else its base's.
+    /// Returns the first type of this name and kind: its own, else one of its base.
     pub fn find(&self, name: &str, kind: Kind) -> Result<Option<TypeId>, Malformed> {
         self.find_any(name, &[kind])
     }
 
-    /// The first type of this name and one of these kinds: its own, else its base's.
+    /// Returns the first type of this name and one of these kinds: its own, else one of its base.
     pub fn find_any(&self, name: &str, kinds: &[Kind]) -> Result<Option<TypeId>, Malformed> {
         if let Some(id) = self.find_own(name, kinds)? {
             return Ok(Some(id));
@@ -57,10 +59,10 @@ impl Btf {
         }
     }
 
-    /// The first type of its own, not its base's, of this name and one of these kinds.
+    /// Returns the first type of this name and one of these kinds, without those of its base.
     pub fn find_own(&self, name: &str, kinds: &[Kind]) -> Result<Option<TypeId>, Malformed> {
         if name.is_empty() || name.as_bytes().contains(&0) {
-            return Ok(None); // the nameless have no name to be found by
+            return Ok(None); // nameless types cannot be looked up by name
         }
         let end = self.end()?;
         let wanted = |kind: u8| kinds.iter().any(|&wanted| wanted as u8 == kind);
@@ -87,7 +89,8 @@ impl Btf {
         Ok(found.map(TypeId))
     }
 
-    /// The first enumeration of its own that has the constant `name`, and the constant's value.
+    /// Returns the first enumeration that has the constant `name`, and the constant's value,
+    /// without the enumerations of its base.
     pub fn enumerator(&self, name: &str) -> Result<Option<(TypeId, i64)>, Malformed> {
         let enums = self
             .heads()?
@@ -104,7 +107,8 @@ impl Btf {
         Ok(None)
     }
 
-    /// The beginnings of its own records, without their tails: quicker than [`Btf::get`] where all are looked at.
+    /// Returns the heads of its own records, without their tails. This is faster than [`Btf::get`]
+    /// for a pass over all types.
     fn heads(&self) -> Result<impl ExactSizeIterator<Item = Head> + '_, Malformed> {
         let types = &self.image[self.sections.types.clone()];
         let first = self.first;
@@ -116,7 +120,7 @@ impl Btf {
             .map(move |(own, &start)| {
                 let (name, info) = pair(types, start as usize);
                 Head {
-                    id: first + own as u32, // the sum was checked when the index was made
+                    id: first + own as u32, // `build_index` checked the sum
                     kind: Info(info).kind(),
                     name,
                 }
@@ -130,11 +134,12 @@ impl Btf {
             .is_some_and(|rest| rest.first() == Some(&0))
     }
 
-    /// Compares a type's name with `name`, which holds no zero byte.
+    /// Compares a type's name with `name`, which must not contain a zero byte.
     fn compare(&self, id: TypeId, name: &str) -> Ordering {
         let theirs = self.name_bytes(id);
         let name = name.as_bytes();
-        // Whichever ends first, its end decides: theirs has a zero byte there, or nothing.
+        // The shorter name is the smaller one. `theirs` ends with a zero byte or with the section;
+        // a missing byte counts as zero.
         for (at, &ours) in name.iter().enumerate() {
             match theirs.get(at).copied().unwrap_or(0).cmp(&ours) {
                 Ordering::Equal => {}
@@ -144,7 +149,7 @@ impl Btf {
         theirs.get(name.len()).copied().unwrap_or(0).cmp(&0)
     }
 
-    /// A type's name and the strings that follow it.
+    /// Returns a type's name followed by the rest of the string section.
     fn name_bytes(&self, id: TypeId) -> &[u8] {
         self.record(id)
             .ok()
@@ -152,7 +157,7 @@ impl Btf {
             .unwrap_or_default()
     }
 
-    /// The string at `offset`, nothing where there is none.
+    /// Returns the string at `offset`, cut off after `MAX_NAME` + 1 bytes; empty if there is none.
     fn short_string(&self, offset: u32) -> &[u8] {
         let bytes = self.string_bytes(offset).unwrap_or_default();
         let bytes = &bytes[..bytes.len().min(MAX_NAME + 1)];
@@ -168,7 +173,7 @@ impl Btf {
         sample.is_sorted()
     }
 
-    /// The first of the types, sorted by name, whose name is not less than `name`.
+    /// Returns the first type whose name is not less than `name`. The types must be sorted by name.
     fn lower_bound(&self, name: &str, end: u32) -> u32 {
         let (mut low, mut high) = (self.first, end);
         while low < high {
@@ -183,9 +188,9 @@ impl Btf {
     }
 }
 
-/// A hash table of the types that have names: open addressing, 0 being an empty place.
+/// A hash table of the types that have names, with open addressing; 0 is an empty slot.
 ///
-/// Invariant: the length is a power of two, and at least one place is empty.
+/// Invariant: the length is a power of two, and at least one slot is empty.
 struct Table(Vec<u32>);
 
 impl Table {
@@ -206,7 +211,7 @@ impl Table {
         Self(table)
     }
 
-    /// The types whose names may be `name`.
+    /// Returns the types whose names may be `name`; the caller must compare the names.
     fn candidates(&self, name: &[u8]) -> impl Iterator<Item = u32> + '_ {
         let start = hash(name) & (self.0.len() - 1);
         let (before, after) = self.0.split_at(start);

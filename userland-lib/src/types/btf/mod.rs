@@ -3,15 +3,18 @@
 
 //! The BPF Type Format: the kernel's own description of its types.
 //!
-//! A [`Btf`] reads the bytes where they are ([`Image`]): parsing checks the header alone, the first use of a type
-//! makes one pass that notes where each record starts and that none is cut off, and everything else is decoded when
-//! it is asked for ([`Type`]). So a program that names no kernel type pays nothing, and one that names a few pays for
-//! one pass over the records, not for a copy of a hundred thousand types.
+//! A [`Btf`] reads its bytes in place ([`Image`]). Parsing checks only the header. The first use of
+//! a type makes one pass that notes where each record starts and checks that none is cut off.
+//! Everything else is decoded on use ([`Type`]). A program that names no kernel type therefore pays
+//! nothing, and one that names a few pays for one pass over the records, not for a copy of a
+//! hundred thousand types.
 //!
-//! A module's BTF is *split*: its type numbers and string offsets go on where those of `vmlinux`, its base, end.
+//! The BTF of a module is *split*: its type numbers and string offsets continue those of its base,
+//! the BTF of `vmlinux`.
 //!
-//! The bytes are not trusted: whatever they hold, the result is a [`Malformed`], an empty answer or a wrong type, never
-//! a panic, endless recursion or memory beyond the input's size.
+//! The bytes are not trusted. Whatever they hold, the result is a [`Malformed`] error, an empty
+//! result or a wrong type, but never a panic, endless recursion or more memory than the size of the
+//! input.
 
 mod error;
 mod file;
@@ -45,10 +48,10 @@ use std::sync::{Arc, OnceLock};
 use view::Names;
 use wire::{word, Info, Sections, Sizes, RECORD};
 
-/// How many types may stand between a name and what it is: the kernel allows as many.
+/// Maximum number of types between a name and the type that it stands for: the kernel's limit.
 const MAX_DEPTH: u32 = 32;
 
-/// Bytes that a name may have: twice what the kernel allows.
+/// Maximum length of a name in bytes: twice the kernel's limit.
 const MAX_NAME: usize = 1024;
 
 /// A BTF.
@@ -56,31 +59,31 @@ pub struct Btf {
     image: Image,
     sections: Sections,
     base: Option<Arc<Btf>>,
-    /// Number of the first type of its own.
+    /// Number of the first type that is not in the base.
     first: u32,
-    /// Offset of the first string of its own.
+    /// Offset of the first string that is not in the base.
     first_string: u32,
     index: OnceLock<Result<Index, Malformed>>,
     lookup: Lookup,
 }
 
-/// Where the type records start, in bytes of the type section.
+/// Offsets of the type records in the type section, in bytes.
 ///
-/// Invariant: every record with its tail lies within the section.
+/// Invariant: every record, including its tail, lies within the section.
 struct Index(Vec<u32>);
 
-/// A record before it is known what it means.
+/// A record whose content has not been interpreted.
 #[derive(Clone, Copy)]
 struct Record<'a> {
     name: u32,
     info: Info,
-    /// The size, or the type that it refers to.
+    /// The size, or the type that it refers to, depending on the kind.
     word: u32,
     tail: &'a [u8],
 }
 
 impl Btf {
-    /// Reads a BTF, which goes on where `base` ends if it is given.
+    /// Parses a BTF. With `base`, its numbers and offsets continue those of `base`.
     pub fn parse(image: impl Into<Image>, base: Option<Arc<Btf>>) -> Result<Self, Malformed> {
         let image = image.into();
         let sections = Sections::parse(&image)?;
@@ -108,22 +111,22 @@ impl Btf {
         })
     }
 
-    /// The BTF that this one goes on from.
+    /// Returns the base if this is a split BTF.
     pub fn base(&self) -> Option<&Arc<Btf>> {
         self.base.as_ref()
     }
 
-    /// Number of the first type of its own.
+    /// Returns the number of the first type that is not in the base.
     pub fn first(&self) -> TypeId {
         TypeId(self.first)
     }
 
-    /// One more than the number of the last type.
+    /// Returns the number of the last type plus one.
     pub fn end(&self) -> Result<u32, Malformed> {
         Ok(self.first + self.index()?.0.len() as u32)
     }
 
-    /// The types of its own, without its base's.
+    /// Returns its own types, without those of its base.
     pub fn ids(&self) -> Result<impl ExactSizeIterator<Item = TypeId>, Malformed> {
         Ok((self.first..self.end()?).map(TypeId))
     }
@@ -179,7 +182,7 @@ impl Btf {
         })
     }
 
-    /// A type's name; empty where it has none.
+    /// Returns a type's name; empty if it has none.
     pub fn name(&self, id: TypeId) -> Result<&str, Malformed> {
         if id == TypeId::VOID {
             return Ok("void");
@@ -187,7 +190,7 @@ impl Btf {
         self.string(self.record(id)?.name)
     }
 
-    /// What `id` is once typedefs, qualifiers and tags are gone.
+    /// Returns the type for which `id` stands, without typedefs, qualifiers and tags.
     pub fn resolve(&self, id: TypeId) -> Result<TypeId, Malformed> {
         let mut at = id;
         for _ in 0..MAX_DEPTH {
@@ -199,7 +202,7 @@ impl Btf {
         Err(Malformed::Cycle(id))
     }
 
-    /// Bytes that a value of type `id` takes; `None` where it has no size.
+    /// Returns the size of a value of type `id` in bytes; `None` if the type has no size.
     pub fn size(&self, id: TypeId) -> Result<Option<u64>, Malformed> {
         let mut elements: u64 = 1;
         let mut at = id;
@@ -229,7 +232,7 @@ impl Btf {
         Err(Malformed::Cycle(id))
     }
 
-    /// The string at `offset`.
+    /// Returns the string at `offset`.
     fn string(&self, offset: u32) -> Result<&str, Malformed> {
         let missing = Malformed::Name(offset);
         let bytes = self.string_bytes(offset).ok_or(missing)?;
@@ -239,7 +242,7 @@ impl Btf {
             .ok_or(missing)
     }
 
-    /// The string section from `offset` on.
+    /// Returns the string section from `offset` on.
     fn string_bytes(&self, offset: u32) -> Option<&[u8]> {
         match (offset.checked_sub(self.first_string), &self.base) {
             (Some(offset), _) => self.strings().get(offset as usize..),
@@ -253,7 +256,7 @@ impl Btf {
     }
 
     fn end_string(&self) -> u32 {
-        // the sum was checked when the BTF was parsed
+        // `parse` checked the sum.
         self.first_string + self.sections.strings.len() as u32
     }
 
@@ -267,7 +270,7 @@ impl Btf {
     fn build_index(&self) -> Result<Index, Malformed> {
         let types = &self.image[self.sections.types.clone()];
         let sizes = Sizes::new(&self.image[self.sections.layout.clone()]);
-        // A record takes 25 bytes on average: the vector hardly ever grows.
+        // A record has 25 bytes on average, so the vector rarely grows.
         let mut starts: Vec<u32> = Vec::with_capacity(types.len() / 24);
         let own = |starts: &Vec<u32>| TypeId(self.first.saturating_add(starts.len() as u32));
         let mut at = 0;
@@ -276,7 +279,7 @@ impl Btf {
             if size == 0 {
                 return Err(Malformed::Kind(own(&starts), info.kind()));
             }
-            starts.push(at as u32); // the section's length is a 32-bit word
+            starts.push(at as u32); // the length of the section is a 32-bit word
             at += size;
         }
         if at < types.len() {
@@ -292,7 +295,7 @@ impl Btf {
         Ok(Index(starts))
     }
 
-    /// The record of a type, which is not `void`.
+    /// Returns the record of a type other than `void`.
     fn record(&self, id: TypeId) -> Result<Record<'_>, Malformed> {
         let Some(own) = id.0.checked_sub(self.first) else {
             return match &self.base {
@@ -317,7 +320,7 @@ impl Btf {
         })
     }
 
-    /// Checks the names of the things in a tail, `N` words each of which the first is the name.
+    /// Checks the names of the entries in a tail. An entry has `N` words; the first is the name.
     fn check_names<const N: usize>(&self, tail: &[u8]) -> Result<(), Malformed> {
         wire::tuples::<N>(tail).try_for_each(|entry| self.string(entry[0]).map(|_| ()))
     }
@@ -361,7 +364,7 @@ impl Btf {
 
     fn proto<'a>(&'a self, record: &Record<'a>) -> Result<Proto<'a>, Malformed> {
         self.check_names::<2>(record.tail)?;
-        // `…` is a last parameter without name and type.
+        // A last parameter without name and type stands for `…`.
         let last = record.tail.len().checked_sub(8);
         let variadic = last.is_some_and(|last| record.tail[last..].iter().all(|&byte| byte == 0));
         Ok(Proto {

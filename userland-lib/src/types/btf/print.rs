@@ -1,29 +1,30 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Types as C writes them.
+//! Types in C notation.
 //!
-//! C's declarators are written from the name outwards, and so is the text: it starts with the innermost part and
-//! wraps what is around it, a pointer before it, an array or a function behind it, in parentheses where a pointer is
-//! followed by either.
+//! A C declarator is read from the name outwards, and the text is built in the same order. It
+//! starts with the innermost part and adds what surrounds it: a pointer on the left, an array or a
+//! function on the right. A pointer to an array or a function is put in parentheses.
 
 use super::{Btf, Malformed, Proto, Qualifier, Type, TypeId};
 
-/// How many types one text may name or pass: prototypes of prototypes could go on for ever.
+/// Maximum number of types that one text may name or pass through, because prototypes can refer to
+/// each other without end.
 const MAX_STEPS: u32 = 256;
 
 impl Btf {
-    /// The type as C text: `struct task_struct *`, `int (*)(void *)`.
+    /// Returns the type in C notation: `struct task_struct *`, `int (*)(void *)`.
     pub fn text(&self, id: TypeId) -> Result<String, Malformed> {
         self.declaration(id, "")
     }
 
-    /// A declaration of `name` with the type, as C text: `char comm[16]`.
+    /// Returns a declaration of `name` with the type, in C notation: `char comm[16]`.
     pub fn declaration(&self, id: TypeId, name: &str) -> Result<String, Malformed> {
         self.declare(id, name.to_owned(), &mut { MAX_STEPS })
     }
 
-    /// Declares `inner`, taking from `steps` for every type on the way.
+    /// Declares `inner`. Each type on the way takes one of the remaining `steps`.
     fn declare(&self, id: TypeId, mut inner: String, steps: &mut u32) -> Result<String, Malformed> {
         let mut at = id;
         let mut qualifiers = Vec::new();
@@ -71,7 +72,7 @@ impl Btf {
     }
 }
 
-/// The word of a qualifier. Tags have none in C as D reads it.
+/// Returns the keyword of a qualifier. Tags have none in the C that D reads.
 fn word(qualifier: Qualifier<'_>) -> Option<&'static str> {
     match qualifier {
         Qualifier::Const => Some("const"),
@@ -81,7 +82,7 @@ fn word(qualifier: Qualifier<'_>) -> Option<&'static str> {
     }
 }
 
-/// `inner` as what a pointer, of these qualifiers, points with.
+/// Puts a pointer with these qualifiers before `inner`.
 fn pointer(qualifiers: &mut Vec<&'static str>, inner: String) -> String {
     let words = qualifiers.join(" ");
     qualifiers.clear();
@@ -93,7 +94,7 @@ fn pointer(qualifiers: &mut Vec<&'static str>, inner: String) -> String {
     format!("*{words}{space}{inner}")
 }
 
-/// The name of a type that no declarator makes.
+/// Returns the name of a type that is not formed by a declarator.
 fn base(ty: Type<'_>) -> String {
     let tagged = |word: &str, name: &str| match name {
         "" => format!("{word} {{...}}"),

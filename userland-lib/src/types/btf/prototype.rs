@@ -1,12 +1,13 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Prototypes of what can be traced.
+//! Prototypes of functions and tracepoints.
 //!
-//! Functions have records of their own. A tracepoint `x` has none, but the kernel declares for every one the type of
-//! its callbacks, `btf_trace_x`: a pointer to a function whose first parameter is the callback's own and whose others
-//! are what the tracepoint passes. That type names no parameters; the function `__probestub_x`, where the compiler
-//! has left it, does.
+//! Functions have records of their own. A tracepoint `x` has none, but for each one the kernel
+//! declares the type of its callbacks, `btf_trace_x`: a pointer to a function. The first parameter
+//! of that function is private data of the callback; the others are the arguments of the
+//! tracepoint. The type does not name its parameters, but the function `__probestub_x` does, unless
+//! the compiler has removed it.
 
 use super::{Btf, Kind, Malformed, Proto, Type, TypeId};
 
@@ -17,12 +18,12 @@ pub struct Function<'a> {
     pub id: TypeId,
     /// Its name.
     pub name: &'a str,
-    /// Its parameters and what it returns.
+    /// Its parameters and return type.
     pub proto: Proto<'a>,
 }
 
 impl Btf {
-    /// The function of this name.
+    /// Returns the function of this name.
     pub fn function(&self, name: &str) -> Result<Option<Function<'_>>, Malformed> {
         match self.find(name, Kind::Func)? {
             Some(id) => self.function_at(id).map(Some),
@@ -30,7 +31,7 @@ impl Btf {
         }
     }
 
-    /// The function of this number.
+    /// Returns the function of this number.
     pub fn function_at(&self, id: TypeId) -> Result<Function<'_>, Malformed> {
         let Type::Func { name, proto } = self.get(id)? else {
             return Err(Malformed::Expected(id, "a function"));
@@ -42,7 +43,7 @@ impl Btf {
         })
     }
 
-    /// What the tracepoint of this name passes to its callbacks.
+    /// Returns the arguments that the tracepoint of this name passes to its callbacks.
     pub fn tracepoint(&self, name: &str) -> Result<Option<Proto<'_>>, Malformed> {
         let Some(id) = self.find(&format!("btf_trace_{name}"), Kind::Typedef)? else {
             return Ok(None);
@@ -58,7 +59,7 @@ impl Btf {
         Ok(Some(named.unwrap_or(proto).skip(1)))
     }
 
-    /// The type of the variable of this name.
+    /// Returns the type of the variable of this name.
     pub fn variable(&self, name: &str) -> Result<Option<TypeId>, Malformed> {
         let Some(id) = self.find(name, Kind::Var)? else {
             return Ok(None);

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Tests of the reader.
+//! Tests of the BTF reader.
 
 use super::fixture::{kernel, Builder};
 use super::*;
@@ -10,7 +10,7 @@ fn parse(bytes: Vec<u8>) -> Result<Btf, Malformed> {
     Btf::parse(bytes, None)
 }
 
-/// Touches everything that a BTF can be asked for.
+/// Calls everything that reads a BTF.
 fn exercise(btf: &Btf) {
     let Ok(ids) = btf.ids() else { return };
     for id in ids {
@@ -100,7 +100,7 @@ fn members_and_bit_fields() {
     );
     assert_eq!(members[8], ("", 448, None));
 
-    // without the flag, all 32 bits are the offset
+    // Without the flag, all 32 bits are the offset.
     let mut b = Builder::default();
     let int = b.int("int", 4, true);
     let big = b.record(Kind::Struct, "big", 1 << 28, &[("far", int, 0x4000_0000)]);
@@ -279,7 +279,7 @@ fn a_module_goes_on_from_its_base() {
     assert_eq!(module.ids().unwrap().len(), 3);
 }
 
-/// Sorted or not, scanned or hashed, the answers are the same.
+/// Searching finds the same types in a sorted and an unsorted BTF, by scan and by hash table.
 #[test]
 fn every_way_of_searching_agrees() {
     let names: Vec<String> = (0..700)
@@ -418,7 +418,7 @@ fn names_that_do_not_exist() {
     assert!(matches!(b.build().get(long), Err(Malformed::Name(_))));
 }
 
-/// Damaged bytes give errors or nonsense, not panics; the sequence is the same in every run.
+/// Damaged bytes cause errors or wrong types, but no panics. The sequence is the same in every run.
 #[test]
 fn damaged_bytes() {
     let good = kernel().bytes();
@@ -524,7 +524,7 @@ fn a_module_that_is_not_loaded_has_the_types_in_its_file() {
         let btf = set().module(module).unwrap();
         btf.is_some_and(|btf| btf.find("unloaded", Kind::Struct).unwrap().is_some())
     };
-    // Nobody is loaded who would show that the files are this kernel's.
+    // No loaded module shows that the files belong to this kernel.
     assert!(!has("not_loaded"));
     std::fs::write(shown.join("ext4"), types("ext4_sb_info")).unwrap();
     write("ext4.ko", &[(".BTF", types("another"))]);
@@ -540,7 +540,7 @@ fn a_module_that_is_not_loaded_has_the_types_in_its_file() {
     std::fs::remove_dir_all(&directory).unwrap();
 }
 
-/// The BTF of the machine that runs the tests, where it has one: everything in it decodes, and has a text.
+/// The BTF of the machine that runs the tests, if it has one: everything in it can be decoded.
 #[test]
 fn the_running_kernel() {
     let Ok(Some(btf)) = KernelBtf::default().vmlinux() else {

@@ -3,9 +3,9 @@
 
 //! Types as BTF records describe them, borrowed from the bytes.
 //!
-//! A [`Type`] is one record decoded, its parts still referring to other types by [`TypeId`]; nothing is followed or
-//! copied. Lists (members, parameters, enumerators) stay bytes and are decoded as they are iterated. Their names were
-//! checked when the [`Type`] was made, so that iterating cannot fail.
+//! A [`Type`] is one decoded record. Its parts refer to other types by [`TypeId`]; nothing is
+//! followed or copied. Lists (members, parameters, enumerators) stay bytes and are decoded during
+//! iteration. Their names are checked when the [`Type`] is made, so iteration cannot fail.
 
 use super::wire::tuples;
 use super::Btf;
@@ -54,10 +54,10 @@ pub enum Type<'a> {
     Typedef {
         /// Its name.
         name: &'a str,
-        /// What it stands for.
+        /// The type that it stands for.
         target: TypeId,
     },
-    /// A qualified type, or a tagged one.
+    /// A qualified or tagged type, with the type below.
     Qualified(Qualifier<'a>, TypeId),
     /// A function.
     Func {
@@ -81,23 +81,24 @@ pub enum Type<'a> {
     Float {
         /// Its name.
         name: &'a str,
-        /// Its bytes.
+        /// Its size in bytes.
         size: u32,
     },
-    /// A remark about a declaration.
+    /// A tag on a declaration.
     DeclTag {
-        /// The remark.
+        /// The text of the tag.
         name: &'a str,
-        /// The type, variable or function that it is about.
+        /// The type, variable or function that carries the tag.
         target: TypeId,
-        /// Which of its members or parameters it is about; `None` for the whole.
+        /// The index of the member or parameter that carries the tag; `None` for the whole
+        /// declaration.
         component: Option<u32>,
     },
-    /// A kind that this reader does not know.
+    /// A kind that this reader does not know, by its number.
     Unknown(u8),
 }
 
-/// What stands between a name and a type.
+/// A qualifier or tag of a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Qualifier<'a> {
     /// `const`
@@ -115,17 +116,18 @@ pub enum Qualifier<'a> {
 pub struct Int<'a> {
     /// Its name.
     pub name: &'a str,
-    /// Bytes.
+    /// Its size in bytes.
     pub size: u32,
-    /// Bits that hold the value; fewer than `size` has only in bit-fields of old encoders.
+    /// Number of bits that hold the value. It is less than `size` bytes only for bit-fields of old
+    /// encoders.
     pub bits: u8,
-    /// Where in the bytes these bits start.
+    /// Offset of these bits in bits.
     pub bit_offset: u8,
-    /// Whether it has a sign.
+    /// Whether it is signed.
     pub signed: bool,
-    /// Whether it is a character.
+    /// Whether it is a character type.
     pub is_char: bool,
-    /// Whether it is a truth value.
+    /// Whether it is a boolean type.
     pub is_bool: bool,
 }
 
@@ -143,9 +145,9 @@ pub struct Array {
 /// A structure or union.
 #[derive(Clone, Copy)]
 pub struct Composite<'a> {
-    /// Its tag; empty where it has none.
+    /// Its tag; empty if it has none.
     pub name: &'a str,
-    /// Its bytes.
+    /// Its size in bytes.
     pub size: u32,
     pub(super) packed: bool,
     pub(super) names: Names<'a>,
@@ -159,14 +161,14 @@ pub struct Member<'a> {
     pub name: &'a str,
     /// Its type.
     pub ty: TypeId,
-    /// Bits from the start of the outer one.
+    /// Offset from the start of the structure or union in bits.
     pub bit_offset: u32,
-    /// Width of a bit-field, `None` for a plain member.
+    /// Width of a bit-field in bits; `None` for a plain member.
     pub bit_size: Option<u8>,
 }
 
 impl<'a> Composite<'a> {
-    /// The members in order.
+    /// Returns the members in order.
     pub fn members(self) -> impl ExactSizeIterator<Item = Member<'a>> {
         tuples(self.tail).map(move |[name, ty, offset]| {
             let width = (offset >> 24) as u8;
@@ -197,11 +199,11 @@ impl fmt::Debug for Composite<'_> {
 /// An enumeration.
 #[derive(Clone, Copy)]
 pub struct Enum<'a> {
-    /// Its tag; empty where it has none.
+    /// Its tag; empty if it has none.
     pub name: &'a str,
-    /// Its bytes.
+    /// Its size in bytes.
     pub size: u32,
-    /// Whether its values have a sign.
+    /// Whether its values are signed.
     pub signed: bool,
     pub(super) wide: bool,
     pub(super) names: Names<'a>,
@@ -213,12 +215,12 @@ pub struct Enum<'a> {
 pub struct Enumerator<'a> {
     /// Its name.
     pub name: &'a str,
-    /// Its value; the bits of an unsigned 64-bit one.
+    /// Its value. An unsigned 64-bit value is stored as its bits.
     pub value: i64,
 }
 
 impl<'a> Enum<'a> {
-    /// The constants in order.
+    /// Returns the constants in order.
     pub fn enumerators(self) -> impl ExactSizeIterator<Item = Enumerator<'a>> {
         let each = if self.wide { 3 } else { 2 };
         self.tail.chunks_exact(each * 4).map(move |entry| {
@@ -251,9 +253,9 @@ impl fmt::Debug for Enum<'_> {
 /// A function's prototype.
 #[derive(Clone, Copy)]
 pub struct Proto<'a> {
-    /// What it returns.
+    /// Its return type.
     pub ret: TypeId,
-    /// Whether arguments may follow those that are named.
+    /// Whether further arguments may follow the named ones.
     pub variadic: bool,
     pub(super) names: Names<'a>,
     pub(super) tail: &'a [u8],
@@ -262,14 +264,14 @@ pub struct Proto<'a> {
 /// A function's parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Param<'a> {
-    /// Its name; empty where it has none.
+    /// Its name; empty if it has none.
     pub name: &'a str,
     /// Its type.
     pub ty: TypeId,
 }
 
 impl<'a> Proto<'a> {
-    /// The parameters in order.
+    /// Returns the parameters in order.
     pub fn params(self) -> impl ExactSizeIterator<Item = Param<'a>> {
         tuples(self.tail).map(move |[name, ty]| Param {
             name: self.names.get(name),
@@ -277,7 +279,7 @@ impl<'a> Proto<'a> {
         })
     }
 
-    /// The prototype without its first `count` parameters.
+    /// Returns the prototype without its first `count` parameters.
     pub fn skip(self, count: usize) -> Self {
         Self {
             tail: self.tail.get(count * 8..).unwrap_or_default(),
@@ -301,24 +303,24 @@ impl fmt::Debug for Proto<'_> {
 pub struct DataSec<'a> {
     /// Its name.
     pub name: &'a str,
-    /// Its bytes.
+    /// Its size in bytes.
     pub size: u32,
     pub(super) tail: &'a [u8],
 }
 
-/// A variable's place in a section.
+/// The position of a variable in a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placed {
     /// The variable.
     pub var: TypeId,
-    /// Its offset in the section.
+    /// Its offset in the section in bytes.
     pub offset: u32,
-    /// Its bytes.
+    /// Its size in bytes.
     pub size: u32,
 }
 
 impl<'a> DataSec<'a> {
-    /// The variables in order.
+    /// Returns the variables in order.
     pub fn vars(self) -> impl ExactSizeIterator<Item = Placed> + 'a {
         tuples(self.tail).map(|[var, offset, size]| Placed {
             var: TypeId(var),
@@ -333,7 +335,8 @@ impl<'a> DataSec<'a> {
 pub struct Names<'a>(pub(super) &'a Btf);
 
 impl<'a> Names<'a> {
-    /// The name at `offset`; the lists' names were checked before.
+    /// Returns the name at `offset`. The names of the lists have been checked, so the default is
+    /// not used.
     fn get(self, offset: u32) -> &'a str {
         self.0.string(offset).unwrap_or_default()
     }

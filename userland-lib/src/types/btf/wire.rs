@@ -1,16 +1,19 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The BPF Type Format as its specification lays it out: header, kinds, sizes of records.
+//! The layout of the BPF Type Format as specified: header, kinds, sizes of records.
 //!
-//! Two sections follow the header: the type records, numbered from 1 in order, and the strings they name. A record
-//! is three words (name, info, size or type) and a tail whose length its kind and count give; nothing else tells
-//! where the next record starts. Since Linux 7.1 a third section may give the tails' sizes of every kind the encoder
-//! knew, so that a reader can step over kinds that it does not know; it is used for just that. The info word's count
-//! and kind have since then 24 and 7 bits; the bits that became used were always zero before, so one decoding
-//! serves both.
+//! Two sections follow the header: the type records, numbered from 1 in order, and the strings that
+//! they name. A record is three words (name, info, size or type) and a tail. The kind and the count
+//! give the length of the tail; nothing else tells where the next record starts.
 //!
-//! Everything is read as unaligned bytes of the machine's own byte order: the kernel publishes its own.
+//! Since Linux 7.1, a third section may give the sizes of the tails for every kind that the encoder
+//! knew, so that a reader can skip kinds that it does not know. It is used for nothing else here.
+//! Also since 7.1, the info word has 24 bits for the count and 7 for the kind; the added bits were
+//! always zero before, so one decoding serves both.
+//!
+//! Everything is read as unaligned bytes in the byte order of the machine, because the kernel
+//! publishes its own BTF.
 
 use super::error::Malformed;
 use std::ops::Range;
@@ -18,17 +21,17 @@ use std::ops::Range;
 const MAGIC: u16 = 0xeb9f;
 const VERSION: u8 = 1;
 
-/// Length of the header without the layout section's words.
+/// Length of the header without the fields of the layout section.
 const HEADER: usize = 24;
-/// Length of the header with them.
+/// Length of the header with the fields of the layout section.
 const HEADER_LAYOUT: usize = 32;
 
-/// Bytes of a type record before its tail.
+/// Size of a type record without its tail, in bytes.
 pub const RECORD: usize = 12;
 
 /// The kinds of types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[allow(missing_docs)] // they are C's own words
+#[allow(missing_docs)] // named as in C
 #[repr(u8)]
 pub enum Kind {
     Int = 1,
@@ -52,7 +55,7 @@ pub enum Kind {
     Enum64 = 19,
 }
 
-/// Every kind, by number less one.
+/// Every kind, at the index of its number less one.
 pub const KINDS: [Kind; 19] = [
     Kind::Int,
     Kind::Ptr,
@@ -76,12 +79,12 @@ pub const KINDS: [Kind; 19] = [
 ];
 
 impl Kind {
-    /// The kind of this number, if it is one that this reader knows.
+    /// Returns the kind of this number if this reader knows it.
     pub fn from_number(number: u8) -> Option<Self> {
         KINDS.get(usize::from(number).checked_sub(1)?).copied()
     }
 
-    /// Size of a record's tail: a fixed part, and a part for each of the things it counts.
+    /// Returns the size of the tail of a record: a fixed part, and a part for each counted entry.
     const fn tail(self) -> Tail {
         let (fixed, each) = match self {
             Self::Int | Self::Var | Self::DeclTag => (4, 0),
@@ -102,7 +105,7 @@ impl Kind {
     }
 }
 
-/// Size of a tail.
+/// Size of a tail in bytes: a fixed part, and a part for each counted entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tail {
     fixed: u8,
@@ -114,17 +117,17 @@ pub struct Tail {
 pub struct Info(pub u32);
 
 impl Info {
-    /// The kind's number.
+    /// Returns the number of the kind.
     pub const fn kind(self) -> u8 {
         (self.0 >> 24) as u8 & 0x7f
     }
 
-    /// How many things the tail holds.
+    /// Returns the number of entries in the tail.
     pub const fn count(self) -> usize {
         (self.0 & 0x00ff_ffff) as usize
     }
 
-    /// The flag whose meaning depends on the kind.
+    /// Returns the flag whose meaning depends on the kind.
     pub const fn flag(self) -> bool {
         self.0 >> 31 != 0
     }
@@ -132,22 +135,23 @@ impl Info {
 
 /// Sizes of the records of all kinds, known and unknown.
 ///
-/// The index is made by looking here once for every type of the kernel: two words for each kind, and no branches.
+/// Building the index takes one look-up here for each type of the kernel, so a look-up reads two
+/// words and does not branch.
 pub struct Sizes {
-    /// The part that does not depend on the count; 0 for a kind of which nothing is known.
+    /// Size that does not depend on the count, in bytes; 0 for a kind of unknown size.
     fixed: [u32; 128],
-    /// The size of each of the things that the record counts.
+    /// Size of each counted entry in bytes.
     each: [u32; 128],
 }
 
 impl Sizes {
-    /// The known kinds and those that the layout section `layout` adds.
+    /// Combines the known kinds with those that the layout section `layout` adds.
     pub fn new(layout: &[u8]) -> Self {
         let mut sizes = Self {
             fixed: [0; 128],
             each: [0; 128],
         };
-        let added = layout.chunks_exact(4).enumerate().take(128).skip(1); // number 0 is no type
+        let added = layout.chunks_exact(4).enumerate().take(128).skip(1); // 0 is not a kind
         for (kind, entry) in added {
             sizes.set(
                 kind,
@@ -168,29 +172,29 @@ impl Sizes {
         self.each[kind] = u32::from(tail.each);
     }
 
-    /// Length of the record that `info` announces, 0 for a kind of which nothing is known.
+    /// Returns the length of the record that `info` describes; 0 for a kind of unknown size.
     pub fn length(&self, info: Info) -> usize {
         let kind = usize::from(info.kind() & 0x7f);
-        // at most 12 + 255 + 255 times 24 bits: fits
+        // At most 12 + 255 + 255 times a 24-bit count, which fits.
         self.fixed[kind] as usize + self.each[kind] as usize * info.count()
     }
 }
 
-/// Where the sections are.
+/// The positions of the sections.
 ///
-/// Invariant: all three ranges lie within the bytes that they were parsed from.
+/// Invariant: all three ranges lie within the bytes from which they were parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sections {
     /// The type records.
     pub types: Range<usize>,
     /// The strings.
     pub strings: Range<usize>,
-    /// Sizes of the kinds' tails; often empty.
+    /// The sizes of the kinds' tails; often empty.
     pub layout: Range<usize>,
 }
 
 impl Sections {
-    /// Reads the header and checks it against the length of `bytes`.
+    /// Parses the header and checks it against the length of `bytes`.
     pub fn parse(bytes: &[u8]) -> Result<Self, Malformed> {
         let (magic, version) = match *bytes {
             [a, b, version, _, ..] => (u16::from_ne_bytes([a, b]), version),
@@ -230,13 +234,13 @@ impl Sections {
     }
 }
 
-/// The word at `at`.
+/// Returns the word at `at`.
 pub fn word(bytes: &[u8], at: usize) -> Option<u32> {
     let bytes = bytes.get(at..at.checked_add(4)?)?;
     Some(u32::from_ne_bytes(bytes.try_into().ok()?))
 }
 
-/// The two words at `at`; zeroes where there are none.
+/// Returns the two words at `at`; zeroes if they are out of range.
 pub fn pair(bytes: &[u8], at: usize) -> (u32, u32) {
     let pair = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>());
     let &[a, b, c, d, e, f, g, h] = pair.unwrap_or(&[0; 8]);
@@ -246,7 +250,7 @@ pub fn pair(bytes: &[u8], at: usize) -> (u32, u32) {
     )
 }
 
-/// The words of `bytes`, three at a time or two, as the tail of a record is made.
+/// Splits the tail of a record into entries of `N` words (two or three).
 pub fn tuples<const N: usize>(
     bytes: &[u8],
 ) -> impl ExactSizeIterator<Item = [u32; N]> + Clone + '_ {
