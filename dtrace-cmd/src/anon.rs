@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! `dtrace -A`: an enabling for the next boot. Claiming what it has recorded is `-a`, a tracing that began without us.
+//! `dtrace -A`: saves an enabling for the next boot. To claim the records of such an enabling is
+//! `dtrace -a`, which is ordinary tracing of an enabling that already runs.
 
 use crate::args::Args;
 use crate::tell::tell;
@@ -12,12 +13,12 @@ use dtrace::handle::{plain, KernelWorld};
 use std::io;
 use std::path::Path;
 
-/// Where the enabling goes: `-o`, or where the module looks for it.
+/// The file of the enabling: the argument of `-o`, or the path where the module looks for it.
 fn file(args: &Args) -> &Path {
     Path::new(args.output.as_deref().unwrap_or(anon::PATH))
 }
 
-/// Removes the enabling; the exit status.
+/// Removes the saved enabling. Returns the exit status.
 pub fn clear(args: &Args, quiet: bool) -> Result<u8, Failure> {
     let path = file(args);
     let name = path.display();
@@ -29,7 +30,8 @@ pub fn clear(args: &Args, quiet: bool) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Compiles what the command line asks for and saves it in place of an older one; the exit status.
+/// Compiles the programs of the command line and saves them in place of an older enabling. Returns
+/// the exit status.
 pub fn save(args: &Args, world: &KernelWorld<'_>) -> Result<u8, Failure> {
     let path = file(args);
     let (mut handle, read) = prepare(args, world)?;

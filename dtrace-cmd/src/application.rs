@@ -1,11 +1,13 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What is made for applications: objects to link them with (`-G`), headers of the probes that a program defines (`-h`).
+//! Output for applications: objects to link with them (`-G`) and headers of the probes that a
+//! program defines (`-h`).
 //!
-//! Each program of the command line becomes a file of its own: an object that carries the program and says what its providers are, or
-//! a header. The objects that are named on the command line are looked at for probes that the definition does not know. Those that come as
-//! notes are not touched; calls are replaced, and the object says in DOF where they were.
+//! Each program of the command line becomes a file of its own: a header, or an object that contains
+//! the program and describes its providers. The objects on the command line are searched for probes
+//! that the program does not define. Probes that an object describes in notes stay as they are.
+//! Calls of probes are replaced, and the DOF of the new object lists the sites of these calls.
 
 use crate::args::{Args, Mode};
 use crate::trace::{compile, prepare, Compiled};
@@ -21,7 +23,7 @@ use std::io;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 
-/// Compiles the programs and writes their objects; the exit status.
+/// Compiles the programs and writes their objects or headers. Returns the exit status.
 pub fn run(args: &Args, world: &KernelWorld<'_>) -> Result<u8, Failure> {
     let (mut handle, read) = prepare(args, world)?;
     let programs = compile(args, &mut handle, read)?;
@@ -45,7 +47,8 @@ pub fn run(args: &Args, world: &KernelWorld<'_>) -> Result<u8, Failure> {
             ),
         };
         made.and_then(|made| {
-            // The product comes last: it is newer than the objects, and is not there if one of them could not be written.
+            // Write the product last. It is then newer than the objects, and does not exist if one
+            // of the objects could not be written.
             let is_file = || fs::symlink_metadata(&file).is_ok_and(|old| old.is_file());
             if !made.objects.is_empty() && is_file() {
                 let _ = fs::remove_file(&file);
@@ -62,7 +65,8 @@ pub fn run(args: &Args, world: &KernelWorld<'_>) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Whether these are names of one file, or would be.
+/// Whether two names denote the same file. Names of files that do not exist yet are compared as
+/// text.
 fn is_same(one: &str, other: &str) -> bool {
     let identity = |name| fs::metadata(name).map(|file| (file.dev(), file.ino()));
     match (identity(one), identity(other)) {
@@ -71,14 +75,14 @@ fn is_same(one: &str, other: &str) -> bool {
     }
 }
 
-/// What is made of a program.
+/// The files made from one program.
 struct Made {
     file: Vec<u8>,
-    /// The application's objects that are others now.
+    /// The application's objects that were changed, with their new contents.
     objects: Vec<(String, Vec<u8>)>,
 }
 
-/// The header of a program's providers, which will stand in this file.
+/// Makes the header of a program's providers. `file` is the name of the header.
 fn header(compiled: &Compiled, file: &str) -> Result<Made, String> {
     let providers = &compiled.program.providers;
     usdt::check_names(providers)?;
@@ -88,7 +92,7 @@ fn header(compiled: &Compiled, file: &str) -> Result<Made, String> {
     })
 }
 
-/// The object of a program, for an application of these objects.
+/// Makes the object of a program for an application of these objects.
 fn link(compiled: &Compiled, objects: &[String], options: &Options) -> Result<Made, String> {
     let Compiled { program, .. } = compiled;
     let providers = &program.providers;
@@ -152,7 +156,8 @@ fn link(compiled: &Compiled, objects: &[String], options: &Options) -> Result<Ma
     })
 }
 
-/// Puts data in the place of a file, or of what it is a link to.
+/// Replaces the contents of a file. If `name` is a symbolic link, replaces the file that it points
+/// to.
 fn put(name: &str, data: &[u8]) -> io::Result<()> {
     let path = fs::canonicalize(name)?;
     let mode = fs::metadata(&path)?.permissions().mode();
@@ -168,8 +173,9 @@ fn base_name(file: &str) -> &str {
     file.rsplit('/').next().unwrap_or(file)
 }
 
-/// The file that a program goes to: what `-o` says if it is the only one, the script's name with `.o` or `.h` for `.d` in the
-/// current directory, or `d.out`, numbered where there are several.
+/// The name of the file that is made from a program: the argument of `-o` if there is only one
+/// program; else the script's name in the current directory with `.o` or `.h` instead of `.d`; else
+/// `d.out`, followed by the program's number if there are several.
 fn file_name(args: &Args, program: &str, index: usize) -> String {
     let only = args.programs.len() == 1;
     let stem = program.strip_suffix(".d").map(Path::new);

@@ -3,8 +3,9 @@
 
 //! The command line of dtrace(8).
 //!
-//! Options and arguments may stand in any order, and the order of options counts: programs are enabled as they are
-//! named, and a later `-x` overrides an earlier one. What is no option is an argument of the programs: `$1`, `$2` …
+//! Options and arguments may be mixed. The order of options matters: programs are enabled in the
+//! order in which they are given, and a later `-x` overrides an earlier one. Words that are not
+//! options are the arguments of the programs: `$1`, `$2` …
 
 use dtrace::types::DataModel;
 use lexopt::prelude::*;
@@ -30,20 +31,20 @@ pub enum Given {
 /// A program on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgramArg {
-    /// How it is given.
+    /// The option that gave it.
     pub given: Given,
-    /// Its text, or its file.
+    /// Its text, or the name of its file.
     pub text: String,
 }
 
-/// How a process to watch is given.
+/// How a watched process is given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProcessArg {
     /// `-c`: a command to run.
     Command(String),
-    /// `-p`: its number.
+    /// `-p`: its process ID.
     Pid(String),
-    /// `-W`: the name of one that is to come.
+    /// `-W`: the name of a process that is yet to start.
     Name(String),
 }
 
@@ -55,13 +56,13 @@ pub enum Mode {
     Exec,
     /// List probes.
     List,
-    /// Make the header of a provider.
+    /// Write a C header of the providers.
     Header,
-    /// Make an object of programs.
+    /// Write an object that contains the programs.
     Object,
     /// Save an enabling for the next boot, or clear it.
     Anonymous,
-    /// Tell the version.
+    /// Print the version.
     Version,
 }
 
@@ -74,21 +75,21 @@ pub struct Args {
     pub programs: Vec<ProgramArg>,
     /// Options, in order: the letter that set it, the name, and the value.
     pub options: Vec<(char, String, Option<String>)>,
-    /// How large the types are that programs name.
+    /// The data model (sizes of types) that programs are compiled for.
     pub model: DataModel,
-    /// `$1`, `$2` …
+    /// The arguments of the programs: `$1`, `$2` …
     pub arguments: Vec<String>,
     /// Processes to watch, in order.
     pub processes: Vec<ProcessArg>,
     /// The file that output is appended to.
     pub output: Option<String>,
-    /// Only compile.
+    /// Stop after the compilation.
     pub compile_only: bool,
     /// Show the compiled programs.
     pub disassemble: bool,
-    /// Tell more.
+    /// Print more details.
     pub verbose: bool,
-    /// How often the version was asked for.
+    /// How many times `-V` was given.
     pub versions: u32,
 }
 
@@ -103,7 +104,7 @@ impl Args {
     }
 }
 
-/// Why a command line is none of dtrace(8).
+/// Why a command line is invalid: the message for the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArgError(pub String);
 
@@ -235,7 +236,7 @@ fn option(args: &mut Args, letter: char, parser: &mut lexopt::Parser) -> Result<
     Ok(())
 }
 
-/// `-32` and `-64`.
+/// Parses `-32` and `-64`, of which the option parser splits off the first digit.
 fn data_model(letter: char, rest: &str) -> Result<DataModel, ArgError> {
     match (letter, rest) {
         ('6', "4") => Ok(DataModel::Lp64),

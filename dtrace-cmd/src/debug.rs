@@ -1,16 +1,17 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! `-xdebug` and `DTRACE_DEBUG`: what the command does, told on standard error with the time of each step.
+//! `-xdebug` and `DTRACE_DEBUG`: reports each step of the command, with its time, on standard
+//! error.
 //!
-//! A line is `dtrace DEBUG SECONDS: what`, the seconds being those since 1970, so that lines of several programs can be
-//! put in order.
+//! A line is `dtrace DEBUG SECONDS: what`. The seconds count from 1970, so that the lines of
+//! several programs can be merged in order.
 
 use crate::tell::say;
 use dtrace::options::Options;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Tells of a step, if that is wanted.
+/// Reports a step if debugging is on.
 pub fn step(options: &Options, what: impl FnOnce() -> String) {
     if options.compile.debug || std::env::var_os("DTRACE_DEBUG").is_some() {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);

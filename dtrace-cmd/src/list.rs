@@ -12,9 +12,10 @@ use dtrace::list;
 use dtrace::world::ProbePattern;
 use std::io::{self, BufWriter, Write};
 
-/// Lists what the command line asks for; the exit status.
+/// Lists the probes that the command line describes. Returns the exit status.
 pub fn run(args: &Args, world: &KernelWorld<'_>) -> Result<u8, Failure> {
-    // The types of its probes are asked of a process as long as the handle has it wait.
+    // The details of a process's probes are read from the process, which the handle keeps stopped.
+    // The handle must therefore live until all rows are printed.
     let _handle;
     let patterns = if args.programs.is_empty() {
         vec![ProbePattern::default()]

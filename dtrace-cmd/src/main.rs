@@ -1,10 +1,11 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! dtrace(8): options and exit status; everything else is in the library.
+//! dtrace(8): options and exit status. Everything else is in the library.
 //!
-//! Exit status: 0 or what `exit()` was given; 1 for an error, which is one message on standard error that begins
-//! with `dtrace: `; 2 for a wrong command line. Output that nobody reads any more ends the command quietly.
+//! Exit status: 0, or the argument of `exit()`; 1 for an error, which is one message on standard
+//! error that begins with `dtrace: `; 2 for an invalid command line. If the reader of the output
+//! has closed it, the command ends without a message and with status 0.
 
 mod anon;
 mod application;
@@ -25,14 +26,14 @@ use tell::{say, tell};
 
 /// Exit status of an error.
 const ERROR: u8 = 1;
-/// Exit status of a wrong command line.
+/// Exit status of an invalid command line.
 const USAGE: u8 = 2;
 
-/// Why the command ends before its time.
+/// Why the command ends early.
 enum Failure {
     /// A message for the user.
     Message(String),
-    /// The reader of the output has gone.
+    /// The reader of the output has closed it.
     Closed,
 }
 
@@ -43,7 +44,7 @@ impl From<String> for Failure {
 }
 
 impl From<io::Error> for Failure {
-    /// An error of the output.
+    /// Converts an error in writing the output.
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::Closed,
@@ -70,7 +71,7 @@ fn main() -> ExitCode {
         Ok(status) => ExitCode::from(status),
         Err(Failure::Closed) => ExitCode::SUCCESS,
         Err(Failure::Message(message)) => {
-            // Some of DTrace's messages end in a blank.
+            // Trim newlines only: some of DTrace's messages end in a blank, which must stay.
             tell(message.trim_end_matches('\n'));
             ExitCode::from(ERROR)
         }
@@ -118,7 +119,7 @@ fn run(args: &Args) -> Result<u8, Failure> {
     let device = DevDtrace::open(Path::new(PATH));
     let is_for_others = matches!(args.mode, Mode::Header | Mode::Object);
     if device.is_err() && is_for_others {
-        // Probes of the kernel's are none then.
+        // Without the device no kernel probes exist, but an application's probes can be compiled.
         return application::run(args, &KernelWorld::new(&Absent));
     }
     let device = device.map_err(|error| initialize(open_error(&error)))?;

@@ -1,11 +1,12 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! SIGINT and SIGTERM as something to wait for.
+//! SIGINT and SIGTERM as an event to wait for.
 //!
-//! The handlers write a byte into a socket: no signal can slip in between a look at a flag and the sleep after it.
-//! The second signal ends the command at once, for a user who does not want to wait. A signal that the command was
-//! started with ignored (by a shell that put it in the background) stays ignored.
+//! The handlers write a byte to a socket. Thus no signal can arrive unnoticed between the test of a
+//! flag and the sleep that follows. The second signal ends the command at once, for a user who does
+//! not want to wait. A signal that was ignored when the command started (because a shell started it
+//! in the background) stays ignored.
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::{flag, low_level};
@@ -21,7 +22,7 @@ pub struct Interrupts {
 }
 
 impl Interrupts {
-    /// Catches the signals from here on.
+    /// Starts to catch the signals.
     pub fn catch() -> io::Result<Self> {
         let (socket, writer) = UnixStream::pair()?;
         socket.set_nonblocking(true)?;
@@ -31,7 +32,8 @@ impl Interrupts {
             if ignored >> (signal - 1) & 1 == 1 {
                 continue;
             }
-            // The order counts: the flag that a first signal sets lets the second one end the command.
+            // The order matters: the second signal ends the command because the first one has set
+            // the flag.
             flag::register_conditional_default(signal, Arc::clone(&once))?;
             flag::register(signal, Arc::clone(&once))?;
             low_level::pipe::register(signal, writer.try_clone()?)?;
@@ -44,7 +46,7 @@ impl Interrupts {
         matches!((&self.socket).read(&mut [0; 16]), Ok(1..))
     }
 
-    /// Becomes readable when a signal arrives.
+    /// A descriptor that becomes readable when a signal arrives.
     pub fn descriptor(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Tracing: compile, enable, go, and work until it is over.
+//! Tracing: compiles and enables the programs, starts tracing, and consumes records until tracing
+//! ends.
 
 use crate::args::{self, Args, Mode, ProcessArg, ProgramArg};
 use crate::debug::step;
@@ -22,25 +23,27 @@ use dtrace::source::{decoded, Source};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, IsTerminal, Read, Write};
 
-/// Of instructions that cannot be probed nearly every program has some: who asks for silence is not told.
+/// The tag of the warning that instructions cannot be probed. Nearly every program has such
+/// instructions, so the quiet mode does not show this warning.
 const LEFT_OUT: &str = "D_PROC_LEFTOUT";
 
-/// Variable of the environment by which whoever compares outputs asks for lines without the numbers of CPU and probe.
+/// An environment variable for tools that compare outputs. If it is set, lines are printed without
+/// the numbers of CPU and probe.
 const TESTING: &str = "_DTRACE_TESTING";
 
-/// A compiled program and how it is spoken of.
+/// A compiled program and what messages call it.
 pub struct Compiled {
     /// `description` or `script`.
     pub what: &'static str,
-    /// Its text or file.
+    /// Its text or file, as shown in messages.
     pub name: String,
     /// The program.
     pub program: Program,
-    /// What it was compiled from.
+    /// The source that it was compiled from.
     source: Source,
 }
 
-/// A program that was read.
+/// A program that was read but not compiled.
 pub struct Unit {
     what: &'static str,
     name: String,
@@ -48,20 +51,21 @@ pub struct Unit {
     script: Script,
 }
 
-/// Compiles and runs what the command line asks for; the exit status.
+/// Compiles and runs the programs of the command line. Returns the exit status.
 pub fn run(args: &Args, world: &KernelWorld<'_>) -> Result<u8, Failure> {
     let (mut handle, read) = prepare(args, world)?;
     let programs = compile(args, &mut handle, read)?;
     let mut out = output(args)?;
     if args.disassemble || handle.options.compile.disasm {
-        // Beside what the programs print, not among it.
+        // The listing goes to standard error, so that it does not mix with the output of the
+        // programs.
         let mut listing = Vec::new();
         for compiled in &programs {
             dtrace::disassemble::program(&compiled.program, &mut listing)?;
         }
         say(String::from_utf8_lossy(&listing));
     }
-    // What was claimed runs already: `-e` ends it.
+    // A claimed enabling already runs. With it, `-e` ends the tracing instead of preventing it.
     let claims = handle.options.is_on(Opt::Grabanon);
     let compile_only = args.compile_only && !claims;
     let mut matched = 0u64;
@@ -92,7 +96,8 @@ pub fn run(args: &Args, world: &KernelWorld<'_>) -> Result<u8, Failure> {
     trace(args, &mut handle, &mut *out)
 }
 
-/// Checks the options before anything else is done, so that a wrong one is the first thing to be told.
+/// Checks the options before anything else is done, so that an invalid option is the first error to
+/// be reported.
 pub fn check_options(args: &Args) -> Result<Options, Failure> {
     let mut options = Options::default();
     set_options(args, |name, value| options.set(name, value, Setter::User))?;
@@ -104,7 +109,7 @@ fn set_options(
     args: &Args,
     mut set: impl FnMut(&str, Option<&str>) -> Result<(), OptionError>,
 ) -> Result<(), Failure> {
-    // Records in the order of time are the command's default, not the library's.
+    // Printing records in the order of time is the command's default, not the library's.
     let defaults = [('x', "temporal".to_owned(), None)];
     for (letter, name, value) in defaults.iter().chain(&args.options) {
         set(name, value.as_deref()).map_err(|error| {
@@ -122,7 +127,8 @@ fn set_options(
     Ok(())
 }
 
-/// A handle with the options set, those of the programs too, and the processes held; and the programs, in order.
+/// Makes a handle with all options set, including those that the programs set, and grabs the
+/// watched processes. Returns the handle and the programs in order.
 pub fn prepare<'w>(
     args: &Args,
     world: &'w KernelWorld<'w>,
@@ -142,7 +148,8 @@ pub fn prepare<'w>(
     Ok((handle, programs))
 }
 
-/// The processes that the command line names, in its order. Those that are awaited may begin one before the other, when the rest is there.
+/// The processes of the command line, in its order. Waits for the processes of `-W` last, when the
+/// others have been created or grabbed. These may start in any order.
 fn watched(processes: &[ProcessArg], handle: &Handle<'_>) -> Result<Vec<Target>, Failure> {
     let there = processes.iter().map(|process| target(process, handle));
     let there: Vec<Option<Target>> = there.collect::<Result<_, _>>()?;
@@ -162,7 +169,8 @@ fn watched(processes: &[ProcessArg], handle: &Handle<'_>) -> Result<Vec<Target>,
     Ok(all.flatten().collect())
 }
 
-/// A process that the command line names, created or grabbed; none of one that is awaited.
+/// Creates or grabs one process of the command line. Returns `None` for a process that is yet to
+/// start.
 fn target(process: &ProcessArg, handle: &Handle<'_>) -> Result<Option<Target>, Failure> {
     let options = &handle.options.compile;
     let target = match process {
@@ -182,7 +190,7 @@ fn target(process: &ProcessArg, handle: &Handle<'_>) -> Result<Option<Target>, F
     Ok(Some(target?))
 }
 
-/// Compiles the programs, in order. Without any the libraries alone are compiled.
+/// Compiles the programs in order. If there are none, compiles only the libraries.
 pub fn compile(
     args: &Args,
     handle: &mut Handle<'_>,
@@ -201,7 +209,8 @@ pub fn compile(
         let (file, error) = (file.display(), plain(&error));
         format!("failed to write types to {file}: {error}")
     })?;
-    // In DTrace's words and order, in which scripts look for them: what needs others comes before these.
+    // The wording and the order are DTrace's, because scripts depend on them: a library comes
+    // before the libraries that it depends on.
     let libraries = handle.libraries();
     for (index, path) in libraries.iter().enumerate().rev() {
         let (place, count) = (index + 1, libraries.len());
@@ -223,7 +232,7 @@ pub fn compile(
     Ok(programs)
 }
 
-/// Reads a program and takes over the options that it sets.
+/// Reads a program and applies the options that it sets.
 fn read_one(args: &Args, handle: &mut Handle<'_>, given: &ProgramArg) -> Result<Unit, Failure> {
     let name = &given.text;
     let (what, source) = match given.given {
@@ -235,7 +244,7 @@ fn read_one(args: &Args, handle: &mut Handle<'_>, given: &ProgramArg) -> Result<
     } else {
         "dtrace".to_owned()
     };
-    // After -G stand an application's objects, which are no arguments of the program.
+    // With -G, the arguments are an application's objects, not arguments of the program.
     let arguments: &[String] = match args.mode {
         Mode::Object => &[],
         _ => &args.arguments,
@@ -287,7 +296,8 @@ fn compile_one(handle: &mut Handle<'_>, read: Unit) -> Result<Compiled, Failure>
     }
 }
 
-/// The name by which a program that has been compiled is reported: a description given as text, without its predicate and actions.
+/// The name by which messages refer to a compiled program. For a program given as text this is the
+/// probe description without the predicate and the actions.
 fn reported(what: &str, name: String) -> String {
     match name.find(['{', '/', ';']) {
         Some(end) if what != "script" => name.split_at(end).0.to_owned(),
@@ -295,7 +305,8 @@ fn reported(what: &str, name: String) -> String {
     }
 }
 
-/// Takes over what becomes of the programs once all of them are known, and tells what they are warned of.
+/// Replaces the programs that had to be compiled again once all of them were known, and reports the
+/// warnings of all programs.
 fn settle(handle: &mut Handle<'_>, programs: &mut [Compiled]) -> Result<(), Failure> {
     let tags = handle.options.compile.errtags;
     let settled = handle
@@ -323,7 +334,7 @@ fn settle(handle: &mut Handle<'_>, programs: &mut [Compiled]) -> Result<(), Fail
     Ok(())
 }
 
-/// What is wrong with a program.
+/// The message for a program that could not be compiled.
 fn refused(what: &str, name: &str, error: &Error, source: &Source, tags: bool) -> Failure {
     let kind = match what {
         "script" => "failed to compile script",
@@ -332,7 +343,8 @@ fn refused(what: &str, name: &str, error: &Error, source: &Source, tags: bool) -
     format!("{kind} {name}: {}", explain(error, source, tags)).into()
 }
 
-/// A message with its reason on a line of its own, where people read it: scripts know the first line.
+/// A message for the user. On a terminal the reason follows on a line of its own; elsewhere it is
+/// left out, because scripts compare the message.
 fn explained(headline: String, reason: &str) -> String {
     if io::stderr().is_terminal() {
         format!("{headline}\n  = {reason}")
@@ -341,7 +353,7 @@ fn explained(headline: String, reason: &str) -> String {
     }
 }
 
-/// The text of an error; where people read it, with the line that is wrong.
+/// The text of an error. On a terminal the faulty source line follows.
 fn explain(error: &Error, source: &Source, tags: bool) -> String {
     let Error::Compile(diagnostic) = error else {
         return error.to_string();
@@ -358,7 +370,8 @@ fn said(diagnostic: &Diagnostic, source: &Source, tags: bool) -> String {
     }
 }
 
-/// Reads a script, through the preprocessor if that is asked for.
+/// Reads a script from a file, or from standard input for `-`. Runs the preprocessor if the options
+/// say so.
 fn script(name: &str, options: &CompileOptions) -> Result<Source, Failure> {
     let text = match name {
         "-" => {
@@ -376,7 +389,7 @@ fn script(name: &str, options: &CompileOptions) -> Result<Source, Failure> {
     Ok(Source::file(name, text))
 }
 
-/// Enables a program; how many probes it matched.
+/// Enables a program. Returns the number of probes that it matched.
 fn enable(handle: &mut Handle<'_>, compiled: &Compiled) -> Result<u32, Failure> {
     let Compiled {
         what,
@@ -392,14 +405,14 @@ fn enable(handle: &mut Handle<'_>, compiled: &Compiled) -> Result<u32, Failure> 
         handle,
         &format!("{what} '{name}' matched {probes} probe{plural}"),
     );
-    // Quiet or not: what is missing in the output has to be known.
+    // Report this even in quiet mode: the user must know that the output is incomplete.
     if !left_out.is_empty() {
         tell(&left_out);
     }
     Ok(probes)
 }
 
-/// Traces until it is over; the exit status.
+/// Traces until tracing ends. Returns the exit status.
 fn trace(args: &Args, handle: &mut Handle<'_>, out: &mut dyn Output) -> Result<u8, Failure> {
     let interrupts =
         Interrupts::catch().map_err(|error| format!("failed to catch signals: {error}"))?;
@@ -423,7 +436,7 @@ fn trace(args: &Args, handle: &mut Handle<'_>, out: &mut dyn Output) -> Result<u
     };
     loop {
         if interrupts.arrived() {
-            // The terminal shows ^C: begin a new line.
+            // The terminal echoes ^C, so begin a new line.
             writeln!(out)?;
             handle
                 .stop()
@@ -455,7 +468,7 @@ fn trace(args: &Args, handle: &mut Handle<'_>, out: &mut dyn Output) -> Result<u
     if handle.options.compile.core {
         std::process::abort();
     }
-    // As with any command only the low byte reaches the parent.
+    // As with any command, the parent sees only the low byte.
     Ok(handle.exit_status() as u8)
 }
 
@@ -467,14 +480,14 @@ fn failure(error: &Error, what: &str) -> Failure {
     }
 }
 
-/// Tells the user something that a quiet one does not want to know.
+/// Reports something that quiet mode suppresses.
 pub fn notice(handle: &Handle<'_>, text: &str) {
     if !handle.options.is_on(Opt::Quiet) {
         tell(text);
     }
 }
 
-/// Where text goes: standard output, or the end of a file.
+/// The destination of the output: standard output, or the end of the file that `-o` names.
 fn output(args: &Args) -> Result<Box<dyn Output>, Failure> {
     let Some(name) = &args.output else {
         return Ok(Box::new(BufWriter::new(io::stdout())));

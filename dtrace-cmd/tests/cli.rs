@@ -142,7 +142,7 @@ fn a_missing_device_is_told() {
 
 #[test]
 fn output_that_nobody_reads_is_no_error() {
-    // A pipe whose reader has gone.
+    // A pipe whose reader has ended.
     let mut reader = Command::new("true")
         .stdin(Stdio::piped())
         .spawn()

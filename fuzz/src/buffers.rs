@@ -1,14 +1,16 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Buffers of any size and policy under any sequence of records: what each policy owes is kept.
+//! Buffers of any size and policy under any sequence of records: the guarantees of each policy must
+//! hold.
 
 use crate::common::tracing::{filled, ring, switched};
 
-/// More firings than it takes to wrap around the largest buffer several times.
+/// Maximum number of firings. More than needed to wrap around the largest buffer several times.
 const LONGEST: usize = 400;
 
-/// Policy, size, sizes of three clauses' records, and then a firing a byte.
+/// The input: policy, size (2 bytes), the sizes of three clauses' records, then one byte for each
+/// firing.
 pub fn buffers(data: &[u8]) {
     let [policy, low, high, a, b, c, firings @ ..] = data else {
         return;

@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The whole compiler: any text is a program or a message with its place, and what the compiler makes the engine takes.
+//! The whole compiler: any text gives a program, or an error message with its location, and the
+//! engine must accept every program.
 //!
-//! The engine may refuse a program for want of room; its verifier must find nothing wrong with the code.
+//! The engine may refuse a program for lack of room, but its verifier must accept the code.
 
 use crate::common::machine::TestMachine;
 use crate::common::{config, cpu, Steps, PROBE};
@@ -20,11 +21,11 @@ use dtrace_uapi::limits::buffer_room;
 use dtrace_uapi::option::Opt;
 
 thread_local! {
-    /// It is always the same.
+    /// The world is the same for all inputs.
     static WORLD: Little = Little::default();
 }
 
-/// A program by choices, or text and tokens as they are.
+/// The first byte of the input selects a program made by choices, or text and tokens as they are.
 pub fn compiler(data: &[u8]) {
     let Some((mode, data)) = data.split_first() else {
         return;
@@ -58,7 +59,7 @@ fn compile(world: &Little, source: &Source) {
     }
 }
 
-/// The listing can be written, and the engine takes and runs the program.
+/// Checks that the listing can be written, and that the engine accepts and runs the program.
 fn taken(source: &Source, program: &Program) {
     let mut listing = Vec::new();
     disassemble::program(program, &mut listing).expect("a listing");

@@ -1,17 +1,17 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! DIF: what the verifier accepts does the same in the prepared form and in the reference, which decodes each word as it
-//! comes.
+//! DIF: programs that the verifier accepts behave the same in the prepared form and in the
+//! reference interpreter, which decodes each word when it executes it.
 
 use crate::common::copy;
 use crate::common::differ::{both, program, Seed};
 use dtrace_uapi::dif::{Instr, Op};
 
-/// More instructions than a run has time for.
+/// Maximum number of instructions. More than a run has time for.
 const LONGEST: usize = 400;
 
-/// Instructions that are right as a rule, or words as they are.
+/// The first byte of the input selects instructions that are mostly valid, or arbitrary words.
 pub fn dif(data: &[u8]) {
     let Some((mode, data)) = data.split_first() else {
         return;
@@ -34,7 +34,7 @@ pub fn dif(data: &[u8]) {
     }
 }
 
-/// Six bytes an instruction.
+/// Decodes one instruction from each six bytes.
 pub fn seeds(data: &[u8]) -> Vec<Seed> {
     let seeds = data.chunks_exact(6).take(LONGEST).map(|s| Seed {
         kind: s[0],

@@ -1,13 +1,14 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Images: whatever they hold, they are refused or run, and leave nothing behind.
+//! DOF images: any image is refused or run, and leaves nothing behind.
 
 use crate::common::dof::Image;
 use crate::common::images::{sample, try_image};
 use arbitrary::{Arbitrary, Result, Unstructured};
 
-/// An image: as it is, a good one with changes, or sections of any kind behind a good header.
+/// The first byte of the input selects an image as it is, a valid image with changes, or arbitrary
+/// sections with a valid header.
 pub fn dof(data: &[u8]) {
     let Some((mode, data)) = data.split_first() else {
         return;
@@ -23,11 +24,12 @@ pub fn dof(data: &[u8]) {
     }
 }
 
-/// An image with words changed: each by three bytes, place and value.
+/// Changes an image: each three bytes of `data` are a position (2 bytes) and a value.
 pub fn changed(mut image: Vec<u8>, data: &[u8]) -> Vec<u8> {
     for change in data.chunks_exact(3) {
         let at = usize::from(u16::from_le_bytes([change[0], change[1]]));
-        // Small numbers as whole words, as they are links and kinds; others as single bytes.
+        // Small values replace a whole word, because words are often links and kinds. Other values
+        // replace a byte.
         let (at, value) = (at % image.len(), change[2]);
         match image.get_mut(at & !3..(at & !3) + 4) {
             Some(word) if value < 64 => word.copy_from_slice(&u32::from(value).to_le_bytes()),
@@ -37,7 +39,8 @@ pub fn changed(mut image: Vec<u8>, data: &[u8]) -> Vec<u8> {
     image
 }
 
-/// An image whose header and sections' places are right, its sections those of `good` or like them.
+/// Makes an image whose header and section offsets are valid. Its sections are those of `good` or
+/// variants of them.
 pub fn sections(good: &Image, u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
     let mut image = Image::default();
     if !bool::arbitrary(u)? {
@@ -46,7 +49,7 @@ pub fn sections(good: &Image, u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
     while !u.is_empty() && image.secs.len() < 200 {
         let known: Vec<u32> = image.secs.iter().map(|(sec, _)| sec.ty).collect();
         let mut section = match (known.is_empty(), u.int_in_range(0..=2)?) {
-            // Another of a section that is there.
+            // Add a copy of an existing section.
             (false, 0) => image.secs[u.choose_index(known.len())?].clone(),
             _ => {
                 let mut section = good.secs[u.choose_index(good.secs.len())?].clone();
@@ -67,7 +70,7 @@ pub fn sections(good: &Image, u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
     Ok(image.write())
 }
 
-/// Words that are small as a rule, as numbers of sections are.
+/// Makes words that are mostly small, like section indices.
 fn words(u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     for _ in 0..u.int_in_range(0..=24)? {

@@ -1,17 +1,18 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! A program's file that anybody may have made: what it tells of functions, inlined ones, types and lines ends, and never goes wrong.
+//! Reading the debug information of a program's file that any user may have made (functions,
+//! inlined functions, types and lines) must end without a failure.
 
 use dtrace::dwarf::{DebugInfo, Tag, Type, TypeId};
 use dtrace::pid::{Code, Told};
 use std::collections::HashSet;
 use std::ops::Range;
 
-/// Types that are looked at.
+/// Maximum number of types that are visited.
 const TYPES_MAX: usize = 1000;
 
-/// An ELF file.
+/// The input is an ELF file.
 pub fn dwarf(data: &[u8]) {
     let code = Code::parse(data);
     if let Ok(unasked) = DebugInfo::parse_unasked(data.into()) {
@@ -20,7 +21,7 @@ pub fn dwarf(data: &[u8]) {
         }
     }
     let alone = DebugInfo::parse(data.into());
-    // What it shares is in itself.
+    // Use the file as its own supplementary file.
     let both = DebugInfo::parse_both(data.into(), data.into());
     for debug in alone.into_iter().chain(both) {
         look(&debug, code.as_ref().ok());
@@ -37,7 +38,8 @@ fn look(debug: &DebugInfo, code: Option<&Code>) {
     }
 }
 
-/// Looks at the types of the functions at these addresses, and at one by its name, and at what they are made of.
+/// Visits the types of the functions at these addresses, one type by its name, and all types that
+/// they consist of.
 pub fn take_apart(told: &dyn Told, addresses: Range<u64>) {
     let mut types = Vec::new();
     for address in addresses {
@@ -55,7 +57,7 @@ pub fn take_apart(told: &dyn Told, addresses: Range<u64>) {
     }
 }
 
-/// What a type is made of.
+/// The types that a type directly refers to.
 fn parts(told: &dyn Told, id: TypeId) -> Vec<TypeId> {
     let mut parts: Vec<TypeId> = match told.ty(id) {
         Ok(

@@ -1,23 +1,23 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Dynamic variables against a map: what is stored is found until it is deleted, every refusal is counted once, and no
-//! chunk is lost, given twice, or used again while a CPU may be looking at it.
+//! Dynamic variables against a model: a stored value is found until it is deleted, every refusal is
+//! counted once, and no chunk is lost, allocated twice, or reused while a CPU may still look at it.
 
 use dtrace_engine::var::dynamic::{Dropped, Dynamics, Inside, Recent};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Words of the longest key that fits.
+/// Words of the longest valid key.
 const KEY_WORDS: usize = 3;
 const VALUE: usize = 16;
-/// Links, hash, length, key, value, and a bucket.
+/// Links, hash, length, key, value, and a bucket, bytes.
 const CHUNK: usize = 24 + KEY_WORDS * 8 + VALUE + 8;
 
 struct Cpu<'d> {
-    /// Its private list.
+    /// The CPU's private free list.
     free: u32,
-    /// It is in a long firing.
+    /// Set while the CPU is in a long firing.
     inside: Option<Inside<'d>>,
 }
 
@@ -25,14 +25,14 @@ struct Space<'d> {
     dynamics: &'d Dynamics,
     chunks: usize,
     cpus: Vec<Cpu<'d>>,
-    /// What must be there: value and chunk.
+    /// The variables that must exist: value and chunk by key.
     known: BTreeMap<Vec<u64>, (u64, u32)>,
-    /// Chunks that wait to be used again, and who deleted them.
+    /// Chunks that were deleted and not reused, and the CPU that has deleted each.
     deleted: BTreeMap<u32, usize>,
     refused: u64,
 }
 
-/// Number of chunks, of CPUs, and then an operation every three bytes.
+/// The input: number of chunks, number of CPUs, then three bytes for each operation.
 pub fn dynamics(data: &[u8]) {
     let [size, cpus, operations @ ..] = data else {
         return;
@@ -80,7 +80,7 @@ impl Space<'_> {
         self.check(&key);
     }
 
-    /// Does `work` as `cpu`, which is then looking at chunks.
+    /// Does `work` on `cpu` during a firing, in which the CPU may look at chunks.
     fn firing(&mut self, cpu: usize, work: impl FnOnce(&mut Self)) {
         let _inside = match self.cpus[cpu].inside {
             Some(_) => None,
@@ -108,7 +108,7 @@ impl Space<'_> {
             Err(Dropped) => {
                 self.refused += 1;
                 assert!(!self.known.contains_key(key));
-                // A CPU that is always alone uses all there is, but for what is being rinsed.
+                // On a single CPU an insertion fails only if all chunks are in use or being rinsed.
                 if self.cpus.len() == 1 && key.len() <= KEY_WORDS {
                     assert!(self.deleted.values().all(|by| *by == usize::MAX));
                     assert_eq!(self.known.len() + self.deleted.len(), self.chunks);
@@ -118,7 +118,8 @@ impl Space<'_> {
         assert_eq!(self.drops(), self.refused);
     }
 
-    /// What waits may be used again only by who deleted it, and alone: then all that it deleted may be.
+    /// A deleted chunk may be reused before cleaning only by the CPU that has deleted it, while no
+    /// other CPU is in a firing. Then all chunks that this CPU has deleted may be reused.
     fn used_again(&mut self, cpu: usize, chunk: u32) {
         if let Some(by) = self.deleted.get(&chunk) {
             assert_eq!(*by, cpu, "{chunk} is another's");
@@ -137,7 +138,7 @@ impl Space<'_> {
 
     fn delete(&mut self, cpu: usize, key: &[u64]) {
         if let Some(chunk) = self.dynamics.find(key) {
-            // Whoever deletes what somebody else has deleted does nothing.
+            // Deleting a variable that is already deleted has no effect.
             self.dynamics.remove(cpu, chunk);
             self.dynamics.remove(cpu, chunk);
             assert_eq!(self.deleted.insert(chunk, cpu), None);
@@ -145,7 +146,7 @@ impl Space<'_> {
         }
     }
 
-    /// What a firing remembers may be of any age.
+    /// The chunk that a firing remembers may be out of date.
     fn look(&self, key: &[u64], remembered: u32) {
         let Ok(key) = <&[u64; 2]>::try_from(key) else {
             return;
@@ -155,16 +156,18 @@ impl Space<'_> {
             other => other % 32,
         });
         let found = self.dynamics.find(key);
-        // What was learnt by the first look is what the second goes by.
+        // The second lookup uses what the first one has remembered.
         for _ in 0..2 {
             assert_eq!(self.dynamics.look(key, &mut recent), found);
         }
     }
 
-    /// Cleans; `meanwhile` happens during the grace period, for whose end all long firings end.
+    /// Runs the cleaner. `meanwhile` runs during the grace period, at whose end all long firings
+    /// have ended.
     fn clean(&mut self, meanwhile: impl FnOnce(&mut Self)) {
         let d = self.dynamics;
-        // What waits now is nobody's until the end of the grace period; the number is no CPU's.
+        // During the grace period no CPU may reuse the deleted chunks. `usize::MAX` is not the
+        // number of a CPU.
         let rinsed: Vec<u32> = self.deleted.keys().copied().collect();
         for by in self.deleted.values_mut() {
             *by = usize::MAX;
@@ -193,7 +196,8 @@ impl Space<'_> {
         }
     }
 
-    /// All that was put in is there, and when it is gone all chunks can be used again, each once.
+    /// Checks that all variables exist, deletes them, and checks that every chunk can then be
+    /// allocated exactly once.
     fn finish(mut self) {
         for key in self.known.keys().cloned().collect::<Vec<_>>() {
             self.check(&key);
@@ -215,7 +219,7 @@ impl Space<'_> {
     }
 }
 
-/// One of a few dozen keys of up to one word too many.
+/// Returns one of a few dozen keys, of which the longest are one word too long.
 fn key(which: u8) -> Vec<u64> {
     let words = usize::from(which) % (KEY_WORDS + 2);
     let word = |n: u64| u64::from(which / 16) * (n + 1);

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Names of frames of interpreted code, which a process has made up.
+//! Names of frames of interpreted code, which come from the memory of a process and may be
+//! anything.
 
 use dtrace::interp::names::{Frames, Source};
 use dtrace::interp::numbers;
@@ -16,7 +17,7 @@ impl Source for Names {
     }
 }
 
-/// Whatever they are, what is shown can be printed.
+/// The text of any frame must be printable.
 pub fn frames(data: &[u8]) {
     let Some(([kind, position, first, function, file], names)) = data.split_first_chunk() else {
         return;

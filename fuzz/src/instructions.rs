@@ -1,16 +1,16 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Instructions of a program: whatever the bytes, registers and memory are, they are refused, moved, or done whole or not at
-//! all.
+//! Instructions of a program: with any bytes, registers and memory, an instruction is refused,
+//! moved out of line, or emulated completely or not at all.
 
 use dtrace_insn::x86_64::Mode;
 
-/// What must hold for any instruction: the crate's own tests ask it too.
+/// Properties that hold for any instruction; shared with the crate's own tests.
 #[path = "../../kmod/insn/tests/any/mod.rs"]
 mod any;
 
-/// A mode, numbers for registers, and bytes.
+/// The input: the mode, the bytes of the instruction, and values for the registers.
 pub fn instructions(data: &[u8]) {
     let Some((mode, rest)) = data.split_first() else {
         return;

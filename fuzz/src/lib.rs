@@ -1,16 +1,17 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What must hold for any input at all.
+//! Properties that must hold for any input.
 //!
-//! A target is a function of bytes that panics where a promise is broken; that it returns at all is a promise too. Most
-//! targets read their bytes as choices (which instruction, which expression), so that what a mutator makes is mostly
-//! something that gets past the first checks; each also takes bytes as they are.
+//! A target is a function of bytes that panics if a property is violated. That it returns at all is
+//! also a property. Most targets read their bytes as choices (of an instruction, of an expression),
+//! so that most inputs of a mutator get past the first checks. Each target also accepts raw input.
 //!
-//! [`live`] makes images of the same kind for a kernel that runs.
+//! [`live`] makes images of the same kind for a running kernel.
 //!
-//! `make fuzz` runs the targets under libFuzzer, which looks for inputs that reach new code. `tests/smoke.rs` runs them
-//! on the kept corpus and a few thousand mutations of it, with any compiler.
+//! `make fuzz` runs the targets under libFuzzer, which searches for inputs that reach new code.
+//! `tests/smoke.rs` runs them on the stored corpus and on a few thousand mutations of it, with any
+//! compiler.
 
 mod buffers;
 mod compiler;
@@ -27,17 +28,18 @@ mod text;
 mod unwind;
 mod usdt;
 
-/// What the engine's own tests share: machines, assembler, and the properties that they check.
+/// The shared code of the engine's own tests: machines, an assembler, and the properties that they
+/// check.
 #[path = "../../kmod/engine/tests/common/mod.rs"]
 mod common;
 
-/// Something that must hold for any input.
+/// A property that must hold for any input.
 pub struct Target {
-    /// Its name, also that of its corpus.
+    /// Name of the target and of its corpus.
     pub name: &'static str,
-    /// Panics where it does not hold.
+    /// Panics if the property does not hold for the input.
     pub run: fn(&[u8]),
-    /// How many inputs the smoke test takes, so that it ends soon.
+    /// Number of inputs of the smoke test, chosen so that it ends soon.
     pub smoke: u32,
 }
 
@@ -115,7 +117,7 @@ pub const TARGETS: &[Target] = &[
     },
 ];
 
-/// The target `name`.
+/// Returns the target `name`.
 pub fn target(name: &str) -> Option<&'static Target> {
     TARGETS.iter().find(|target| target.name == name)
 }

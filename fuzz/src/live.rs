@@ -1,10 +1,13 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Images for a kernel that runs: what the targets of DOF and DIF make, at probes that fire there.
+//! Images for a running kernel: those that the targets `dof` and `dif` make, at probes that fire
+//! there.
 //!
-//! An image may be as wrong as can be, but must not ask for what a kernel rightly does: to stop, or to hook all of its functions,
-//! which takes seconds. [`harmless`] says which do, by the kernel's own parser; what that refuses is harmless.
+//! An image may be invalid in any way, but must not request something that the kernel correctly
+//! does and that spoils the run: to stop, or to hook all functions, which takes seconds.
+//! [`harmless`] recognizes such images by means of the kernel's own parser. Images that the parser
+//! refuses are harmless.
 
 use crate::common::dof::Image;
 use crate::common::images::sample_at;
@@ -14,7 +17,7 @@ use dtrace_engine::Enabling;
 use dtrace_uapi::action::Action;
 use dtrace_uapi::option::Opt;
 
-/// Probes that fire, and cost little to enable.
+/// Probes that fire and that are cheap to enable.
 const PROBES: [[&str; 4]; 6] = [
     ["dtrace", "", "", "BEGIN"],
     ["dtrace", "", "", "END"],
@@ -24,7 +27,7 @@ const PROBES: [[&str; 4]; 6] = [
     ["fbt", "vmlinux", "vfs_read", "return"],
 ];
 
-/// What a clause of any program may do.
+/// Actions that need no destructive rights.
 const ACTIONS: [Action; 16] = [
     Action::Difexpr,
     Action::Printf,
@@ -44,7 +47,8 @@ const ACTIONS: [Action; 16] = [
     Action::FloatStddev,
 ];
 
-/// An image made by the choices in `data`: a good one that was changed, or a clause of any DIF.
+/// Makes an image from the choices in `data`: a valid image with changes, or a clause with
+/// arbitrary DIF.
 pub fn image(data: &[u8]) -> Vec<u8> {
     let [mode, first, second, data @ ..] = data else {
         return data.to_vec();
@@ -52,7 +56,8 @@ pub fn image(data: &[u8]) -> Vec<u8> {
     let probe = |choice: &u8| PROBES[usize::from(*choice) % PROBES.len()];
     let mut good = sample_at(probe(first), probe(second));
     small(&mut good);
-    // A few changes: of many one is always such that all others do not count.
+    // Make only a few changes: among many changes, one would mostly get the image refused before
+    // the others matter.
     let few = |data: &[u8]| data[..data.len().min(3 * (1 + usize::from(*second) % 3))].to_vec();
     match mode % 16 {
         0 => data.to_vec(),
@@ -63,12 +68,12 @@ pub fn image(data: &[u8]) -> Vec<u8> {
         }
         6..=10 => computed(probe(first), data).write(),
         11 => dof::changed(computed(probe(first), data).write(), &few(data)),
-        // What the other calls do with it is of interest as well.
+        // Use the valid image itself, because the other ioctls are to be tested with it, too.
         _ => good.write(),
     }
 }
 
-/// Buffers that are quickly made.
+/// Sets small buffer sizes, so that the buffers are allocated quickly.
 fn small(image: &mut Image) {
     for (option, size) in [
         (Opt::Bufsize, 16 << 10),
@@ -81,7 +86,7 @@ fn small(image: &mut Image) {
     }
 }
 
-/// A clause of two actions whose DIF nobody has written.
+/// Makes a clause of two actions with arbitrary DIF.
 fn computed(probe: [&str; 4], data: &[u8]) -> Image {
     let [predicate, kind, keys, data @ ..] = data else {
         return Image::default();
@@ -103,7 +108,7 @@ fn computed(probe: [&str; 4], data: &[u8]) -> Image {
     image
 }
 
-/// Whether a kernel that enables the image goes on as before, and soon.
+/// Whether a kernel can enable the image quickly and continues to run normally.
 pub fn harmless(image: &[u8]) -> bool {
     let Ok(enabling) = Enabling::parse(image) else {
         return true;
@@ -126,7 +131,7 @@ pub fn harmless(image: &[u8]) -> bool {
             .all(|clause| narrow(&clause.probe))
 }
 
-/// Whether a description means a few probes.
+/// Whether a description matches only a few probes.
 fn narrow(probe: &dtrace_uapi::ioctl::ProbeDesc) -> bool {
     let known = |part: &[u8]| part[0] != 0 && !part.iter().any(|c| b"*?[".contains(c));
     let provider = [b"dtrace\0".as_slice(), b"profile\0"];

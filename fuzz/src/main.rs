@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! libFuzzer on the target that `DTRACE_FUZZ_TARGET` names.
+//! Runs the target that `DTRACE_FUZZ_TARGET` names under libFuzzer.
 #![no_main]
 
 use dtrace_fuzz::{target, Target};

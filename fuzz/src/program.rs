@@ -1,16 +1,17 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! D programs from choices: declarations, and clauses of statements whose expressions have the types that their places
-//! want, as a rule.
+//! D programs made from choices: declarations, and clauses of statements whose expressions mostly
+//! have the expected types.
 //!
-//! The choices are the bytes of the input, so that a mutator's small change is a small change of the program. Where they
-//! end, the simplest choice is made, so every input is a program and every program ends.
+//! The choices are the bytes of the input, so that a small mutation of the input is a small change
+//! of the program. When the input ends, the simplest choice is made. Therefore every input is a
+//! program, and every program is finite.
 
 use arbitrary::{Arbitrary, Result, Unstructured};
 use std::fmt::Write;
 
-/// What every program declares.
+/// Declarations at the start of every program.
 const DECLARATIONS: &str = "\
 struct pair { int a; struct pair *next; char c[8]; unsigned b : 5; int64_t w; double d; };\n\
 enum color { RED, BLUE = 7 };\n\
@@ -23,9 +24,9 @@ self int t; self string ts; self int tm[int];\n\
 this int l; this float lf; this string ls; this struct pair lp; this char c;\n\
 BEGIN { @a[1, \"\"] = count(); @b = sum(1); self->spec = speculation(); }\n";
 
-/// Nesting of expressions and of branches.
+/// Maximum nesting of expressions and of branches.
 const DEEPEST: u32 = 6;
-/// Length of a program, bytes.
+/// Maximum length of a program, bytes. A clause that has begun may exceed it.
 const LONGEST: usize = 1 << 13;
 
 /// A program under construction.
@@ -35,7 +36,7 @@ pub struct Writer<'u, 'd> {
     depth: u32,
 }
 
-/// The type that an expression is to have.
+/// The intended type of an expression.
 #[derive(Clone, Copy)]
 enum Want {
     Int,
@@ -44,7 +45,7 @@ enum Want {
     Pair,
 }
 
-/// The program of these choices.
+/// Writes the program for these choices.
 pub fn program(u: &mut Unstructured<'_>) -> Result<String> {
     let mut writer = Writer {
         u,
@@ -70,8 +71,8 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    /// Writes `pattern`, in which `#` stands for an integer, `^` for a floating-point number, `$` for a string, `&` for a
-    /// pointer to a pair, and `~` for C's `&`.
+    /// Writes `pattern` with placeholders replaced: `#` by an integer, `^` by a floating-point
+    /// number, `$` by a string, `&` by a pointer to a pair, and `~` by C's `&`.
     fn fill(&mut self, pattern: &str) -> Result<()> {
         self.depth += 1;
         for c in pattern.chars() {
@@ -207,7 +208,7 @@ impl Writer<'_, '_> {
     }
 
     fn expression(&mut self, want: Want) -> Result<()> {
-        // Now and then something of another type.
+        // Occasionally use an expression of another type.
         let want = match self.u.ratio(1, 255)? {
             true => *self
                 .u
@@ -416,7 +417,7 @@ mod tests {
     use dtrace::fixture::Little;
     use dtrace::source::Source;
 
-    /// What most of the programs are refused for would be all that is tested.
+    /// If most programs were refused for one error, only that error would be tested.
     #[test]
     fn many_programs_are_right() {
         let (world, mut right, mut state) = (Little::default(), 0, 1u64);

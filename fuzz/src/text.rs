@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Text that should have been a program: lexer and parser end, and their places lie in it.
+//! Arbitrary text instead of a program: lexer and parser must end, and the locations that they
+//! report must be in the text.
 
 use dtrace::fixture::PIECES;
 use dtrace::source::{Source, Span};
@@ -9,10 +10,10 @@ use dtrace::syntax::lexer::{Lexer, Tok};
 use dtrace::syntax::macros::Macros;
 use dtrace::syntax::{self, tree, TypeNames};
 
-/// Text longer than any that is worth the time.
+/// Maximum length of the text, bytes. Longer text takes too much time.
 const LONGEST: usize = 1 << 14;
 
-/// Bytes as text in which those above ASCII stand for whole tokens.
+/// Converts bytes to text. Bytes above ASCII stand for whole tokens.
 pub fn text(data: &[u8]) -> String {
     let mut text = String::new();
     for &byte in data {
@@ -30,7 +31,7 @@ pub fn text(data: &[u8]) -> String {
     text
 }
 
-/// Macro variables of every sort.
+/// Macro variables of every kind.
 pub fn macros() -> Macros {
     Macros {
         args: ["script", "-3", "name", "two words"]
@@ -47,7 +48,7 @@ fn lies_in(span: Span, text: &str) -> bool {
         && text.is_char_boundary(span.end as usize)
 }
 
-/// Tokens follow each other to the end.
+/// Checks that tokens follow each other up to the end of the text.
 pub fn lexer(data: &[u8]) {
     let Some((mode, data)) = data.split_first() else {
         return;
@@ -81,7 +82,7 @@ pub fn lexer(data: &[u8]) {
     }
 }
 
-/// Names with the usual ending are types.
+/// Treats names with the usual ending as types.
 struct Names;
 
 impl TypeNames for Names {
@@ -94,7 +95,7 @@ impl TypeNames for Names {
     }
 }
 
-/// A tree and perhaps an error, and the tree can be shown.
+/// Checks that the parser returns a tree that can be printed, and an optional error.
 pub fn parser(data: &[u8]) {
     let Some((mode, data)) = data.split_first() else {
         return;

@@ -1,14 +1,14 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Tables for user stacks, and what they are made of.
+//! Unwind tables and the files that they are compiled from.
 
 use dtrace_unwind::{Frame, Memory, Place, Table, Walk, Word};
 
-/// Frames of a walk.
+/// Maximum number of frames of a walk.
 const FRAMES_MAX: usize = 512;
 
-/// Whatever a file says, what is made of it is a table; whatever a table says, a walk by it ends.
+/// Any file is compiled to a valid table, and a walk by any table ends.
 pub fn unwind(data: &[u8]) {
     if let Ok(table) = Table::check(data) {
         walk(&table, data);
@@ -19,7 +19,7 @@ pub fn unwind(data: &[u8]) {
     }
 }
 
-/// Memory that is these bytes again and again.
+/// Memory that repeats these bytes.
 struct Bytes<'a>(&'a [u8]);
 
 impl Memory for Bytes<'_> {
@@ -57,7 +57,7 @@ fn walk(table: &Table<'_>, data: &[u8]) {
             is_guess: false,
         };
         for _ in 0..FRAMES_MAX {
-            // What memory has is mostly no address of the table's.
+            // Most words of the memory are not addresses in the table's file, so reduce them.
             let rule = table.rule(frame.at() % 0x4000);
             let Ok(next) = walk.step(&frame, Place::Rule(rule)) else {
                 break;

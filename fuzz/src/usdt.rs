@@ -1,18 +1,19 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Programs that say which probes they have: notes in their files, and DOF.
+//! Programs that declare their probes by notes in their files, or by DOF.
 
 use dtrace::usdt::{self, Note};
 use dtrace_uapi::process::PROBE_ARGS_MAX;
 
-/// Reads a file's notes: whatever it says, they have names that a description spells, and few arguments.
+/// Reads the notes of a file. For any file, their names can be written in a description, and they
+/// have few arguments.
 pub fn notes(data: &[u8]) {
     usdt::parse(data).iter().for_each(check);
     usdt::parse_dof(data).iter().for_each(check);
 }
 
-/// The same of DOF that a program has registered, and of a section full of it.
+/// The same for DOF that a program has registered, and for a section that consists of DOF.
 pub fn programs(data: &[u8]) {
     let registered = usdt::dof::parse(data, 0x5555_0000_0000);
     registered.unwrap_or_default().iter().for_each(check);

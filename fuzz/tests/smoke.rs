@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Every target on its corpus, and on some thousand inputs made from it, always the same.
+//! Runs every target on its corpus and on a fixed sequence of some thousand mutations of it.
 
 use dtrace_fuzz::{target, TARGETS};
 use std::path::Path;
 
-/// A generator of numbers that need not be good ones.
+/// A simple generator of pseudorandom numbers, whose quality does not matter.
 struct Numbers(u64);
 
 impl Numbers {
@@ -17,7 +17,7 @@ impl Numbers {
         (self.0 >> 16) as usize % below.max(1)
     }
 
-    /// `input` with a few bytes changed, cut out, put in or doubled.
+    /// Returns `input` with a few bytes changed, removed, inserted or duplicated.
     fn mutate(&mut self, input: &[u8]) -> Vec<u8> {
         let mut out = input.to_vec();
         for _ in 0..=self.next(6) {

@@ -7,7 +7,7 @@
 #pragma D attributes EVOLVING/EVOLVING/COMMON provider shop args
 
 provider shop {
-	/* Something was sold, and what. */
+	/* An item was sold: its price and its name. */
 	probe sold(int price, char *what);
 	/* The same as text. */
 	probe receipt(char *text);

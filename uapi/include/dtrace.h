@@ -15,172 +15,175 @@
  */
 
 /*
- Length of a provider's name, with its NUL.
+ Size of a provider's name including its NUL, bytes.
  */
 #define DTRACE_PROVNAMELEN 64
 
 /*
- Length of a module's name, with its NUL.
+ Size of a module's name including its NUL, bytes.
  */
 #define DTRACE_MODNAMELEN 64
 
 /*
- Length of a function's name, with its NUL.
+ Size of a function's name including its NUL, bytes.
  */
 #define DTRACE_FUNCNAMELEN 192
 
 /*
- Length of a probe's name, with its NUL.
+ Size of a probe's name including its NUL, bytes.
  */
 #define DTRACE_NAMELEN 64
 
 /*
- Length of `provider:module:function:name`, with its NUL.
+ Size of `provider:module:function:name` including its NUL, bytes.
  */
 #define DTRACE_FULLNAMELEN ((((DTRACE_PROVNAMELEN + DTRACE_MODNAMELEN) + DTRACE_FUNCNAMELEN) + DTRACE_NAMELEN) + 4)
 
 /*
- Length of the name of an argument's type, with its NUL.
+ Size of the name of an argument's type including its NUL, bytes.
  */
 #define DTRACE_ARGTYPELEN 128
 
 /*
- Length of the reason of the last failed call, with its NUL.
+ Size of the reason of the last failed ioctl including its NUL, bytes.
  */
 #define DTRACE_REASONLEN 256
 
 /*
- `strsize` unless set, bytes.
+ Default of `strsize`, bytes.
  */
 #define DTRACE_STRSIZE_DEFAULT 256
 
 /*
- `dynvarsize` unless set, bytes.
+ Default of `dynvarsize`, bytes.
  */
 #define DTRACE_DYNVARSIZE_DEFAULT (1 << 20)
 
 /*
- `bufsize` and `aggsize` of dtrace(8) unless set, bytes.
+ Default of `bufsize` and `aggsize` in dtrace(8), bytes.
  */
 #define DTRACE_BUFSIZE_DEFAULT (4 << 20)
 
 /*
- Most bytes that a principal buffer has beyond its `bufsize`, for the times of its records.
+ Maximum room that a principal buffer has in addition to its `bufsize` for the times of its
+ records, bytes.
  */
 #define DTRACE_BUFFER_TIMES_MAX (8 << 10)
 
 /*
- `nspec` unless set.
+ Default of `nspec`.
  */
 #define DTRACE_NSPEC_DEFAULT 1
 
 /*
- `specsize` unless set, bytes.
+ Default of `specsize`, bytes.
  */
 #define DTRACE_SPECSIZE_DEFAULT (32 << 10)
 
 /*
- Most frames of a stack.
+ Maximum number of frames of a stack.
  */
 #define DTRACE_FRAMES_MAX 1024
 
 /*
- `stackframes` unless set.
+ Default of `stackframes`.
  */
 #define DTRACE_STACKFRAMES_DEFAULT 20
 
 /*
- `ustackframes` unless set.
+ Default of `ustackframes`.
  */
 #define DTRACE_USTACKFRAMES_DEFAULT 100
 
 /*
- `jstackframes` unless set.
+ Default of `jstackframes`.
  */
 #define DTRACE_JSTACKFRAMES_DEFAULT 50
 
 /*
- `jstackstrsize` unless set, bytes.
+ Default of `jstackstrsize`, bytes.
  */
 #define DTRACE_JSTACKSTRSIZE_DEFAULT 512
 
 /*
- `cleanrate` unless set, ns.
+ Default of `cleanrate`, ns.
  */
 #define DTRACE_CLEANRATE_DEFAULT 9900990
 
 /*
- Least `cleanrate`, ns.
+ Minimum of `cleanrate`, ns.
  */
 #define DTRACE_CLEANRATE_MIN 200000
 
 /*
- Greatest `cleanrate`, ns.
+ Maximum of `cleanrate`, ns.
  */
 #define DTRACE_CLEANRATE_MAX 60000000000
 
 /*
- `aggrate`, `statusrate` and `switchrate` unless set, ns.
+ Default of `aggrate`, `statusrate` and `switchrate`, ns.
  */
 #define DTRACE_RATE_DEFAULT 1000000000
 
 /*
- Greatest `statusrate`, ns.
+ Maximum of `statusrate`, ns.
  */
 #define DTRACE_STATUSRATE_MAX 10000000000
 
 /*
- Greatest size of a DIFO's text, bytes.
+ Maximum size of a DIFO's instructions, bytes.
  */
 #define DIFO_MAX (256 << 10)
 
 /*
- Greatest size of a DOF image, bytes.
+ Maximum size of a DOF image, bytes.
  */
 #define DOF_MAX (8 << 20)
 
 /*
- Greatest size of the file of an anonymous enabling, bytes.
+ Maximum size of the file of an anonymous enabling, bytes.
  */
 #define DTRACE_ANON_MAX (16 << 20)
 
 /*
- Greatest size of a by-reference global or clause-local variable, bytes.
+ Maximum size of a by-reference global or clause-local variable, bytes.
  */
 #define DTRACE_STATVAR_MAX (16 << 10)
 
 /*
- Most actions of one enabling.
+ Maximum number of actions of one enabling.
  */
 #define DTRACE_ACTIONS_MAX 16384
 
 /*
- Most retained enablings.
+ Maximum number of retained enablings.
  */
 #define DTRACE_RETAIN_MAX 1024
 
 /*
- Most `chill()` on one CPU in `CHILL_INTERVAL`, ns.
+ Maximum time that `chill()` may spend on one CPU in `CHILL_INTERVAL`, ns.
  */
 #define DTRACE_CHILL_MAX 500000000
 
 /*
- The interval that `CHILL_MAX` speaks of, ns.
+ The interval to which `CHILL_MAX` applies, ns.
  */
 #define DTRACE_CHILL_INTERVAL 1000000000
 
 /*
- A consumer that the kernel could not serve for this long is killed, ns.
+ Time after which a consumer is killed that keeps a CPU or the machine from running processes,
+ ns.
  */
 #define DTRACE_DEADMAN_TIMEOUT 10000000000
 
 /*
- A consumer for which nobody has made a control call for this long is no longer served, ns.
+ Time without an ioctl after which a consumer counts as abandoned, ns. It is then killed after
+ `DEADMAN_TIMEOUT`.
  */
 #define DTRACE_DEADMAN_USER 30000000000
 
 /*
- How often the deadman looks, ns.
+ Interval of the deadman's checks, ns.
  */
 #define DTRACE_DEADMAN_INTERVAL 1000000000
 
@@ -189,99 +192,103 @@
  */
 
 /*
- `DifType::kind` of a value typed by the consumer; the name recalls the Compact C Type Format.
+ Value of `DifType::kind`: a type that only the consumer interprets. The name is that of the
+ Compact C Type Format.
  */
 #define DIF_TYPE_CTF 0
 
 /*
- `DifType::kind` of a D string.
+ Value of `DifType::kind`: a D string.
  */
 #define DIF_TYPE_STRING 1
 
 /*
- `DifType::flags`: the value is a kernel-space address of the data.
+ Bit of `DifType::flags`: the value is the kernel address of the data.
  */
 #define DIF_TF_BYREF 1
 
 /*
- `DifType::flags`: the value is a user-space address of the data.
+ Bit of `DifType::flags`: the value is the user address of the data.
  */
 #define DIF_TF_BYUREF 2
 
 /*
- `DifVar::kind` of an array.
+ Value of `DifVar::kind`: an array.
  */
 #define DIFV_KIND_ARRAY 0
 
 /*
- `DifVar::kind` of a scalar.
+ Value of `DifVar::kind`: a scalar.
  */
 #define DIFV_KIND_SCALAR 1
 
 /*
- `DifVar::scope` of a global variable.
+ Value of `DifVar::scope`: a global variable.
  */
 #define DIFV_SCOPE_GLOBAL 0
 
 /*
- `DifVar::scope` of a thread-local variable (`self->`).
+ Value of `DifVar::scope`: a thread-local variable (`self->`).
  */
 #define DIFV_SCOPE_THREAD 1
 
 /*
- `DifVar::scope` of a clause-local variable (`this->`).
+ Value of `DifVar::scope`: a clause-local variable (`this->`).
  */
 #define DIFV_SCOPE_LOCAL 2
 
 /*
- `DifVar::flags`: the DIFO reads the variable.
+ Bit of `DifVar::flags`: the DIFO reads the variable.
  */
 #define DIFV_F_REF 1
 
 /*
- `DifVar::flags`: the DIFO writes the variable.
+ Bit of `DifVar::flags`: the DIFO writes the variable.
  */
 #define DIFV_F_MOD 2
 
 /*
- What stands behind the last address of a user stack whose caller was not found, if there is room. It is no address of a program.
+ Follows the last address of a user stack whose next caller could not be found, if there is room.
+ It is not an address of a program.
  */
 #define DTRACE_STACK_LOST 2305843009213693952
 
 /*
- What is added to an address of a user stack that a frame pointer led to, or code that was looked at, where that is to be told. No
- address of a program has that bit.
+ Bit that marks an address of a user stack which was found by a frame pointer or by inspecting
+ code, if the consumer requests such marks (`USTACKMODE_TOLD`).
+ No address of a program has this bit.
  */
 #define DTRACE_STACK_GUESSED 4611686018427387904
 
 /*
- What is added to an address of a user stack that was interrupted there, and where no program can be: 0, or one of more than 56 bits (Linux:
- `Documentation/arch/x86/x86_64/mm.rst`). A program may have jumped there, or say that it has.
+ Bits that mark the address at which a user stack was interrupted if no program can be there: 0,
+ or an address of more than 56 bits (Linux: `Documentation/arch/x86/x86_64/mm.rst`). The program
+ may have jumped there, or may have forged the frame.
  */
 #define DTRACE_STACK_NOWHERE 13835058055282163712ull
 
 /*
- Which machines a name or its data exists on (`dtrace_class_t`).
+ The machines on which a name or its data exists (`dtrace_class_t`).
  */
 enum dtrace_class {
   /*
-   Not known.
+   Unknown.
    */
   DTRACE_CLASS_UNKNOWN = 0,
   /*
-   This model of CPU.
+   Only this model of CPU.
    */
   DTRACE_CLASS_CPU = 1,
   /*
-   This platform.
+   Only this platform.
    */
   DTRACE_CLASS_PLATFORM = 2,
   /*
-   This group of platforms.
+   Only this group of platforms.
    */
   DTRACE_CLASS_GROUP = 3,
   /*
-   This instruction set.
+   Only this instruction set.
    */
   DTRACE_CLASS_ISA = 4,
   /*
@@ -292,7 +299,7 @@ enum dtrace_class {
 typedef uint8_t dtrace_class;
 
 /*
- How far a name or its data may be relied on (`dtrace_stability_t`).
+ Stability of a name or its data (`dtrace_stability_t`).
  */
 enum dtrace_stability {
   /*
@@ -304,11 +311,11 @@ enum dtrace_stability {
    */
   DTRACE_STABILITY_PRIVATE = 1,
   /*
-   Will go away.
+   Will be removed.
    */
   DTRACE_STABILITY_OBSOLETE = 2,
   /*
-   Controlled by somebody else.
+   Controlled by another party.
    */
   DTRACE_STABILITY_EXTERNAL = 3,
   /*
@@ -316,7 +323,7 @@ enum dtrace_stability {
    */
   DTRACE_STABILITY_UNSTABLE = 4,
   /*
-   Less likely to change.
+   Less likely to change than `Unstable`.
    */
   DTRACE_STABILITY_EVOLVING = 5,
   /*
@@ -331,22 +338,22 @@ enum dtrace_stability {
 typedef uint8_t dtrace_stability;
 
 /*
- Identifies a probe; 0 is none.
+ ID of a probe; 0 means none.
  */
 typedef uint32_t dtrace_probeid;
 
 /*
- Identifies an enabled probe: one ECB of one consumer. 0 stands for padding in a buffer.
+ ID of an enabled probe: one ECB of one consumer. 0 means padding in a buffer.
  */
 typedef uint32_t dtrace_epid;
 
 /*
- Identifies an aggregating action of one consumer; 0 is none.
+ ID of an aggregating action of one consumer; 0 means none.
  */
 typedef uint32_t dtrace_aggid;
 
 /*
- The type of what a DIFO returns, or of a variable (`dtrace_diftype_t`).
+ The type of a DIFO's result or of a variable (`dtrace_diftype_t`).
  */
 struct dtrace_diftype {
   /*
@@ -354,7 +361,7 @@ struct dtrace_diftype {
    */
   uint8_t kind;
   /*
-   The consumer's own note on the type's kind.
+   The consumer's number of the kind of type. Only the consumer interprets it.
    */
   uint8_t ckind;
   /*
@@ -380,7 +387,7 @@ struct dtrace_difvar {
    */
   uint32_t name;
   /*
-   Variable id, see `crate::var`.
+   The variable's ID: see `crate::var`.
    */
   uint32_t id;
   /*
@@ -402,30 +409,32 @@ struct dtrace_difvar {
 };
 
 /*
- The beginning of a stack that is a value of D's (`dt_stack_t`); the addresses follow, 8 bytes each and innermost first, with
- zeros behind the last, or `STACK_LOST` and then zeros.
+ Header of a stack that is a value in D (`dt_stack_t`). The addresses follow, 8 bytes each,
+ innermost first. The rest of the memory is zero, except for a `STACK_LOST` directly behind the
+ last address.
  */
 struct dtrace_stackhead {
   /*
-   Addresses that mean something.
+   Number of valid addresses.
    */
   uint32_t depth;
   /*
-   1 for the stack of a process, 0 for the kernel's.
+   1 for the stack of a process, 0 for a kernel stack.
    */
   uint32_t is_user;
   /*
-   The process whose stack it is, 0 for the kernel's.
+   ID of the process whose stack it is, 0 for a kernel stack.
    */
   uint32_t pid;
   /*
-   What the program asked of `ustack()` for strings, bytes; no strings are kept.
+   The string size that the program passed to `ustack()`, bytes. No strings are stored.
    */
   uint32_t strsz;
 };
 
 /*
- Stability of a name, its data, and its dependency class (`dtrace_attribute_t`), as raw numbers.
+ Stability of a name and of its data, and the dependency class (`dtrace_attribute_t`), as raw
+ numbers.
  */
 struct dtrace_attribute {
   /*
@@ -443,27 +452,27 @@ struct dtrace_attribute {
 };
 
 /*
- The attributes of a provider, part by part of its probes' names (`dtrace_pattr_t`).
+ The attributes of a provider, for each part of its probes' names (`dtrace_pattr_t`).
  */
 struct dtrace_providerattributes {
   /*
-   Of the provider's name.
+   The provider's name.
    */
   struct dtrace_attribute provider;
   /*
-   Of its modules' names.
+   The modules' names.
    */
   struct dtrace_attribute module;
   /*
-   Of its functions' names.
+   The functions' names.
    */
   struct dtrace_attribute func;
   /*
-   Of its probes' names.
+   The probes' names.
    */
   struct dtrace_attribute name;
   /*
-   Of its probes' arguments.
+   The probes' arguments.
    */
   struct dtrace_attribute args;
 };
@@ -473,17 +482,17 @@ struct dtrace_providerattributes {
  */
 
 /*
- The version of DIF that this contract describes.
+ The version of DIF that is described here.
  */
 #define DIF_VERSION 2
 
 /*
- Integer registers, `%r0` to `%r7`.
+ Number of integer registers, `%r0` to `%r7`.
  */
 #define DIF_NREGS 8
 
 /*
- Entries of the tuple stack.
+ Number of entries of the tuple stack.
  */
 #define DIF_NTREGS 8
 
@@ -645,7 +654,7 @@ enum dif_op {
    */
   DIF_OP_LDX = 34,
   /*
-   `ret` rd only (r1=r2=0); must be last instruction.
+   `ret` rd only (r1=r2=0); the last instruction must be a `ret`.
    */
   DIF_OP_RET = 35,
   /*
@@ -693,7 +702,7 @@ enum dif_op {
    */
   DIF_OP_SRA = 46,
   /*
-   `call` V: subr16 (<=DIF_SUBR_MAX), rd!=0.
+   `call` V: subr16 (a `Subr`), rd!=0.
    */
   DIF_OP_CALL = 47,
   /*
@@ -817,11 +826,13 @@ enum dif_op {
    */
   DIF_OP_RLDX = 77,
   /*
-   `xlate` X: xlref16, rd; user-level only, must be eliminated before kernel (rejected by validator).
+   `xlate` X: xlref16, rd; user-level only, must be eliminated before kernel (rejected by
+   verifier).
    */
   DIF_OP_XLATE = 78,
   /*
-   `xlarg` X: xlref16, rd; user-level only, must be eliminated before kernel (rejected by validator).
+   `xlarg` X: xlref16, rd; user-level only, must be eliminated before kernel (rejected by
+   verifier).
    */
   DIF_OP_XLARG = 79,
   /*
@@ -841,51 +852,54 @@ enum dif_op {
    */
   DIF_OP_FDIV = 203,
   /*
-   `feq` R3: r1,r2,rd (rd!=0): 1 if the numbers are equal, else 0; NaN equals nothing.
+   `feq` R3: r1,r2,rd (rd!=0): 1 if the numbers are equal, otherwise 0; NaN is not equal to
+   anything.
    */
   DIF_OP_FEQ = 204,
   /*
-   `flt` R3: r1,r2,rd (rd!=0): 1 if the first number is less, else 0.
+   `flt` R3: r1,r2,rd (rd!=0): 1 if the first number is less, otherwise 0.
    */
   DIF_OP_FLT = 205,
   /*
-   `fle` R3: r1,r2,rd (rd!=0): 1 if the first number is less or equal, else 0.
+   `fle` R3: r1,r2,rd (rd!=0): 1 if the first number is less or equal, otherwise 0.
    */
   DIF_OP_FLE = 206,
   /*
-   `fxtod` R2: r1,-,rd (r2=0, rd!=0): a signed integer becomes a number.
+   `fxtod` R2: r1,-,rd (r2=0, rd!=0): converts a signed integer to a binary64.
    */
   DIF_OP_FXTOD = 207,
   /*
-   `futod` R2: r1,-,rd (r2=0, rd!=0): an unsigned integer becomes a number.
+   `futod` R2: r1,-,rd (r2=0, rd!=0): converts an unsigned integer to a binary64.
    */
   DIF_OP_FUTOD = 208,
   /*
-   `fdtox` R2: r1,-,rd (r2=0, rd!=0): the integer part as a signed integer, the nearest one if it has none; of NaN 0.
+   `fdtox` R2: r1,-,rd (r2=0, rd!=0): converts a binary64 to a signed integer, truncating; out
+   of range gives the nearest integer, NaN gives 0.
    */
   DIF_OP_FDTOX = 209,
   /*
-   `fdtou` R2: r1,-,rd (r2=0, rd!=0): the same as an unsigned integer.
+   `fdtou` R2: r1,-,rd (r2=0, rd!=0): the same, to an unsigned integer.
    */
   DIF_OP_FDTOU = 210,
   /*
-   `fstod` R2: r1,-,rd (r2=0, rd!=0): a binary32 becomes a binary64.
+   `fstod` R2: r1,-,rd (r2=0, rd!=0): converts a binary32 to a binary64.
    */
   DIF_OP_FSTOD = 211,
   /*
-   `fdtos` R2: r1,-,rd (r2=0, rd!=0): a binary64 becomes a binary32.
+   `fdtos` R2: r1,-,rd (r2=0, rd!=0): converts a binary64 to a binary32.
    */
   DIF_OP_FDTOS = 212,
   /*
-   `fxtos` R2: r1,-,rd (r2=0, rd!=0): a signed integer becomes a binary32.
+   `fxtos` R2: r1,-,rd (r2=0, rd!=0): converts a signed integer to a binary32.
    */
   DIF_OP_FXTOS = 213,
   /*
-   `futos` R2: r1,-,rd (r2=0, rd!=0): an unsigned integer becomes a binary32.
+   `futos` R2: r1,-,rd (r2=0, rd!=0): converts an unsigned integer to a binary32.
    */
   DIF_OP_FUTOS = 214,
   /*
-   `loop` B: 24-bit label, backward only. Each round takes from the firing's budget; the tuple stack is empty here and at the label.
+   `loop` B: 24-bit label, backward only (or to itself). Each round draws on the firing's
+   budget. The tuple stack must be empty here and at the label.
    */
   DIF_OP_LOOP = 215,
 };
@@ -901,27 +915,27 @@ typedef uint32_t dif_instr;
  */
 
 /*
- Greatest id of an array.
+ Greatest ID of an array.
  */
 #define DIF_ARRAY_MAX 255
 
 /*
- First array of a program's own.
+ First ID of a program's own arrays.
  */
 #define DIF_ARRAY_UBASE 128
 
 /*
- First id of a scalar or associative array.
+ First ID of scalars and associative arrays.
  */
 #define DIF_OTHER_MIN 256
 
 /*
- First scalar or associative array of a program's own.
+ First ID of a program's own scalars and associative arrays.
  */
 #define DIF_OTHER_UBASE 1280
 
 /*
- Greatest id.
+ Greatest ID.
  */
 #define DIF_OTHER_MAX 65535
 
@@ -934,15 +948,15 @@ enum dif_var {
    */
   DIF_VAR_ARGS = 0,
   /*
-   The interrupted kernel registers.
+   The kernel registers at the interruption.
    */
   DIF_VAR_REGS = 1,
   /*
-   The interrupted thread's user registers.
+   The current thread's user registers.
    */
   DIF_VAR_UREGS = 2,
   /*
-   What a walker knows of the frame that it runs for: see `interp`.
+   The properties of the frame that a walker runs for: see `interp`.
    */
   DIF_VAR_WALK = 64,
   /*
@@ -950,23 +964,23 @@ enum dif_var {
    */
   DIF_VAR_CURTHREAD = 256,
   /*
-   Nanoseconds of a clock that never steps back.
+   Nanoseconds of a monotonic clock.
    */
   DIF_VAR_TIMESTAMP = 257,
   /*
-   Nanoseconds that the current thread has spent on a CPU, less DTrace's own.
+   Nanoseconds that the current thread has run on a CPU, without the time spent in DTrace.
    */
   DIF_VAR_VTIMESTAMP = 258,
   /*
-   Interrupt level: 0 in a thread, else nonzero.
+   Interrupt level: 0 in a thread, otherwise not 0.
    */
   DIF_VAR_IPL = 259,
   /*
-   Id of the enabled probe.
+   ID of the enabled probe.
    */
   DIF_VAR_EPID = 260,
   /*
-   Id of the probe.
+   ID of the probe.
    */
   DIF_VAR_ID = 261,
   /*
@@ -1010,11 +1024,11 @@ enum dif_var {
    */
   DIF_VAR_ARG9 = 271,
   /*
-   Frames of the kernel stack.
+   Number of frames of the kernel stack.
    */
   DIF_VAR_STACKDEPTH = 272,
   /*
-   Program counter that called the probe's function.
+   Return address in the caller of the probe's function.
    */
   DIF_VAR_CALLER = 273,
   /*
@@ -1034,11 +1048,11 @@ enum dif_var {
    */
   DIF_VAR_PROBENAME = 277,
   /*
-   Process id of the current thread.
+   Process ID of the current thread.
    */
   DIF_VAR_PID = 278,
   /*
-   Thread id of the current thread.
+   Thread ID of the current thread.
    */
   DIF_VAR_TID = 279,
   /*
@@ -1054,27 +1068,27 @@ enum dif_var {
    */
   DIF_VAR_WALLTIMESTAMP = 282,
   /*
-   Frames of the user stack.
+   Number of frames of the user stack.
    */
   DIF_VAR_USTACKDEPTH = 283,
   /*
-   Program counter that called the current user function.
+   Return address in the caller of the current user function.
    */
   DIF_VAR_UCALLER = 284,
   /*
-   Process id of the parent.
+   Process ID of the parent.
    */
   DIF_VAR_PPID = 285,
   /*
-   Real user id.
+   Real user ID.
    */
   DIF_VAR_UID = 286,
   /*
-   Real group id.
+   Real group ID.
    */
   DIF_VAR_GID = 287,
   /*
-   Error of the last system call of the current thread.
+   Error number of the current thread's last system call.
    */
   DIF_VAR_ERRNO = 288,
   /*
@@ -1082,7 +1096,7 @@ enum dif_var {
    */
   DIF_VAR_CPU = 512,
   /*
-   Arguments of the current process.
+   Command-line arguments of the current process.
    */
   DIF_VAR_EXECARGS = 513,
 };
@@ -1313,12 +1327,13 @@ enum dif_subr {
    */
   DIF_SUBR_OUTSIDE = 204,
   /*
-   `stack as a value`: `dt_stack_t(uint32_t)`, of that many frames: a `StackHead` and the
-   frames, in scratch memory.
+   `stack as a value`: `dt_stack_t(uint32_t)`: the kernel stack with at most that many frames.
+   The result, a `StackHead` and the frames, is in scratch memory.
    */
   DIF_SUBR_STACK = 205,
   /*
-   `user stack as a value`: `dt_stack_t(uint32_t, uint32_t)`, the same; the second is its `strsz`.
+   `user stack as a value`: `dt_stack_t(uint32_t, uint32_t)`: the same for the user stack; the
+   second argument is `strsz`.
    */
   DIF_SUBR_USTACK = 206,
   /*
@@ -1326,18 +1341,21 @@ enum dif_subr {
    */
   DIF_SUBR_TASKARGS = 207,
   /*
-   `__frame`: `void(uintptr_t, size_t, uintptr_t, size_t, uint32_t, uintptr_t, size_t, uint32_t)`: in a walker, puts a frame: address and greatest
-   size of the function's name and of the file's, its line or its place in the table, address and size of the table, and what that counts from.
+   `__frame`: `void(uintptr_t, size_t, uintptr_t, size_t, uint32_t, uintptr_t, size_t,
+   uint32_t)`: adds a frame, in a walker. The arguments are address and maximum size of the
+   function's name, the same for the file's name, the line or the position in the line table,
+   address and size of the line table, and the first line of the table.
    */
   DIF_SUBR_FRAME = 208,
   /*
-   `__caller`: `void(uint64_t, uint64_t, uint64_t)`: in a walker that is asked for it, tells the caller of a frame: where it goes on, its stack
+   `__caller`: `void(uint64_t, uint64_t, uint64_t)`: returns the caller of a frame, in a walker
+   that runs for this purpose. The arguments are the caller's program counter, its stack
    pointer, and its frame pointer, 0 if that is not known.
    */
   DIF_SUBR_CALLER = 209,
   /*
-   `__scope`: `void(uintptr_t, size_t)`: in a walker, address and greatest size of the name of what the function of the next frame that is put
-   belongs to.
+   `__scope`: `void(uintptr_t, size_t)`: sets address and maximum size of the name of the scope
+   to which the function of the next added frame belongs, in a walker.
    */
   DIF_SUBR_SCOPE = 210,
   /*
@@ -1428,17 +1446,17 @@ typedef uint16_t dif_subr;
 #define DTRACE_CLASS_AGGREGATION 1792
 
 /*
- Buckets of `quantize()`.
+ Number of buckets of `quantize()`.
  */
 #define DTRACE_QUANTIZE_NBUCKETS 127
 
 /*
- The bucket of zero.
+ Index of the bucket of zero.
  */
 #define DTRACE_QUANTIZE_ZEROBUCKET 63
 
 /*
- What an ECB does.
+ An action of a clause.
  */
 enum dtrace_action {
   /*
@@ -1450,11 +1468,11 @@ enum dtrace_action {
    */
   DTRACE_ACTION_DIFEXPR = 1,
   /*
-   End the tracing with a status.
+   End tracing with an exit status.
    */
   DTRACE_ACTION_EXIT = 2,
   /*
-   Print a format: one record for each argument.
+   Print by a format; one record for each argument.
    */
   DTRACE_ACTION_PRINTF = 3,
   /*
@@ -1462,15 +1480,15 @@ enum dtrace_action {
    */
   DTRACE_ACTION_PRINTA = 4,
   /*
-   Left to the consumer.
+   An action that the consumer performs: see `Libact`.
    */
   DTRACE_ACTION_LIBACT = 5,
   /*
-   Record a piece of memory.
+   Record a block of memory.
    */
   DTRACE_ACTION_TRACEMEM = 6,
   /*
-   Record a piece of memory whose size is computed.
+   Record a block of memory of computed size.
    */
   DTRACE_ACTION_TRACEMEM_DYNSIZE = 7,
   /*
@@ -1478,15 +1496,15 @@ enum dtrace_action {
    */
   DTRACE_ACTION_USTACK = 257,
   /*
-   Record a user stack; its frames of interpreted code have room of their own.
+   Record a user stack with separate room for frames of interpreted code.
    */
   DTRACE_ACTION_JSTACK = 258,
   /*
-   Record a user address, to be shown as a symbol.
+   Record a user address, to be printed as a symbol.
    */
   DTRACE_ACTION_USYM = 259,
   /*
-   Record a user address, to be shown as a module.
+   Record a user address, to be printed as a module.
    */
   DTRACE_ACTION_UMOD = 260,
   /*
@@ -1498,7 +1516,7 @@ enum dtrace_action {
    */
   DTRACE_ACTION_STOP = 513,
   /*
-   Send the current process a signal.
+   Send a signal to the current process.
    */
   DTRACE_ACTION_RAISE = 514,
   /*
@@ -1514,15 +1532,15 @@ enum dtrace_action {
    */
   DTRACE_ACTION_STACK = 1025,
   /*
-   Record a kernel address, to be shown as a symbol.
+   Record a kernel address, to be printed as a symbol.
    */
   DTRACE_ACTION_SYM = 1026,
   /*
-   Record a kernel address, to be shown as a module.
+   Record a kernel address, to be printed as a module.
    */
   DTRACE_ACTION_MOD = 1027,
   /*
-   Enter the kernel's debugger.
+   Enter the kernel debugger.
    */
   DTRACE_ACTION_BREAKPOINT = 1281,
   /*
@@ -1530,35 +1548,35 @@ enum dtrace_action {
    */
   DTRACE_ACTION_PANIC = 1282,
   /*
-   Spin for a while.
+   Spin for a given time.
    */
   DTRACE_ACTION_CHILL = 1283,
   /*
-   Record into a speculation from here on.
+   Record into a speculation from this action on.
    */
   DTRACE_ACTION_SPECULATE = 1537,
   /*
-   Keep what a speculation holds.
+   Commit the records of a speculation.
    */
   DTRACE_ACTION_COMMIT = 1538,
   /*
-   Throw a speculation away.
+   Discard a speculation.
    */
   DTRACE_ACTION_DISCARD = 1539,
   /*
-   Aggregate: number of calls.
+   Aggregate: number of firings.
    */
   DTRACE_ACTION_COUNT = 1793,
   /*
-   Aggregate: least value.
+   Aggregate: minimum.
    */
   DTRACE_ACTION_MIN = 1794,
   /*
-   Aggregate: greatest value.
+   Aggregate: maximum.
    */
   DTRACE_ACTION_MAX = 1795,
   /*
-   Aggregate: mean.
+   Aggregate: arithmetic mean.
    */
   DTRACE_ACTION_AVG = 1796,
   /*
@@ -1578,16 +1596,17 @@ enum dtrace_action {
    */
   DTRACE_ACTION_LQUANTIZE = 1800,
   /*
-   Aggregate: distribution over equal steps within orders of magnitude.
+   Aggregate: distribution over linear steps within orders of magnitude.
    */
   DTRACE_ACTION_LLQUANTIZE = 1801,
   /*
-   Aggregate: least floating-point number. The value is a binary64, as in all that follow, and so is the data, which
-   is NaN as long as there was none.
+   Aggregate: minimum of floating-point numbers. In this and the following actions the value
+   and the aggregated data are binary64. The minimum and the maximum are NaN until the first
+   value arrives.
    */
   DTRACE_ACTION_FLOAT_MIN = 1992,
   /*
-   Aggregate: greatest floating-point number.
+   Aggregate: maximum of floating-point numbers.
    */
   DTRACE_ACTION_FLOAT_MAX = 1993,
   /*
@@ -1599,14 +1618,15 @@ enum dtrace_action {
    */
   DTRACE_ACTION_FLOAT_SUM = 1995,
   /*
-   Aggregate: count and mean of floating-point numbers, and the sum of the squares of their distances from it.
+   Aggregate: count and mean of floating-point numbers, and the sum of the squares of their
+   distances from the mean.
    */
   DTRACE_ACTION_FLOAT_STDDEV = 1996,
 };
 typedef uint32_t dtrace_action;
 
 /*
- What `Action::Libact` asks of the consumer, in the action's `arg`.
+ What the consumer must do for an `Action::Libact`: the action's `arg`.
  */
 enum dtrace_libact {
   /*
@@ -1653,11 +1673,11 @@ typedef uint32_t dtrace_libact;
  */
 
 /*
- What went wrong in probe context.
+ Why a clause failed in probe context.
  */
 enum dtrace_fault {
   /*
-   Not known.
+   Unknown.
    */
   DTRACE_FAULT_UNKNOWN = 0,
   /*
@@ -1665,7 +1685,7 @@ enum dtrace_fault {
    */
   DTRACE_FAULT_BAD_ADDR = 1,
   /*
-   An address that is not aligned as its access needs.
+   An address without the alignment that its access needs.
    */
   DTRACE_FAULT_BAD_ALIGN = 2,
   /*
@@ -1677,15 +1697,15 @@ enum dtrace_fault {
    */
   DTRACE_FAULT_DIV_ZERO = 4,
   /*
-   Scratch memory is used up.
+   Scratch memory is exhausted.
    */
   DTRACE_FAULT_NO_SCRATCH = 5,
   /*
-   The consumer may not read kernel memory or state.
+   The consumer has no right to read kernel memory or state.
    */
   DTRACE_FAULT_KPRIV = 6,
   /*
-   The consumer may not read this process' memory or state.
+   The consumer has no right to read the memory or state of this process.
    */
   DTRACE_FAULT_UPRIV = 7,
   /*
@@ -1705,7 +1725,7 @@ enum dtrace_fault {
    */
   DTRACE_FAULT_BAD_INDEX = 11,
   /*
-   One firing would take too long with interrupts off: Linux' own.
+   Specific to Linux: one firing would run too long with interrupts off.
    */
   DTRACE_FAULT_OVERRUN = 200,
   /*
@@ -1720,22 +1740,22 @@ typedef uint32_t dtrace_fault;
  */
 
 /*
- Value of an option that nobody has set.
+ Value of an option that is not set.
  */
 #define DTRACEOPT_UNSET (uint64_t)-2ll
 
 /*
- How many options of the common numbering there are.
+ Number of options that all systems share.
  */
 #define DTRACEOPT_MAX 32
 
 /*
- The first number of Linux' own.
+ The first number that is specific to Linux.
  */
 #define DTRACEOPT_LINUX_MIN 200
 
 /*
- How many options there are.
+ Number of all options.
  */
 #define DTRACEOPT_COUNT (DTRACEOPT_MAX + 3)
 
@@ -1750,7 +1770,7 @@ typedef uint32_t dtrace_fault;
 #define DTRACEOPT_BUFPOLICY_FILL 1
 
 /*
- Value of `Opt::Bufpolicy`: two buffers, switched by the consumer.
+ Value of `Opt::Bufpolicy`: two buffers, which each snapshot switches.
  */
 #define DTRACEOPT_BUFPOLICY_SWITCH 2
 
@@ -1760,28 +1780,30 @@ typedef uint32_t dtrace_fault;
 #define DTRACEOPT_BUFRESIZE_AUTO 0
 
 /*
- Value of `Opt::Bufresize`: fail where memory is short.
+ Value of `Opt::Bufresize`: fail if there is not enough memory.
  */
 #define DTRACEOPT_BUFRESIZE_MANUAL 1
 
 /*
- Value of `Opt::Ustackmode`: by tables, and by frame pointers where there are none.
+ Value of `Opt::Ustackmode`: walk by unwind tables, and by frame pointers where a file has no
+ table.
  */
 #define DTRACEOPT_USTACKMODE_AUTO 0
 
 /*
- Value of `Opt::Ustackmode`: by frame pointers alone.
+ Value of `Opt::Ustackmode`: walk by frame pointers only.
  */
 #define DTRACEOPT_USTACKMODE_FP 1
 
 /*
- Value of `Opt::Ustackmode`: by tables alone; a stack ends where there is none.
+ Value of `Opt::Ustackmode`: walk by unwind tables only; a stack ends where a file has no
+ table.
  */
 #define DTRACEOPT_USTACKMODE_TABLE 2
 
 /*
- Value of `Opt::Ustackmode`: as `USTACKMODE_AUTO`, and what no table led to has `STACK_GUESSED` in records and
- keys.
+ Value of `Opt::Ustackmode`: as `USTACKMODE_AUTO`, but addresses that were not found by a
+ table are marked with `STACK_GUESSED` in records and keys.
  */
 #define DTRACEOPT_USTACKMODE_TOLD 3
 
@@ -1794,11 +1816,11 @@ enum dtrace_opt {
    */
   DTRACEOPT_OPT_BUFSIZE = 0,
   /*
-   What happens when it is full.
+   What happens when a principal buffer is full: `BUFPOLICY_*`.
    */
   DTRACEOPT_OPT_BUFPOLICY = 1,
   /*
-   Size of the dynamic variables' space, bytes.
+   Size of the space for dynamic variables, bytes.
    */
   DTRACEOPT_OPT_DYNVARSIZE = 2,
   /*
@@ -1814,7 +1836,7 @@ enum dtrace_opt {
    */
   DTRACEOPT_OPT_NSPEC = 5,
   /*
-   Size of a string, bytes, with its NUL.
+   Size of a string including its NUL, bytes.
    */
   DTRACEOPT_OPT_STRSIZE = 6,
   /*
@@ -1826,19 +1848,19 @@ enum dtrace_opt {
    */
   DTRACEOPT_OPT_CPU = 8,
   /*
-   What happens when memory is short.
+   What happens if there is not enough memory for buffers: `BUFRESIZE_*`.
    */
   DTRACEOPT_OPT_BUFRESIZE = 9,
   /*
-   Claim the anonymous state.
+   Claim the anonymous enabling.
    */
   DTRACEOPT_OPT_GRABANON = 10,
   /*
-   Indent function entry and return.
+   Indent output by function entry and return.
    */
   DTRACEOPT_OPT_FLOWINDENT = 11,
   /*
-   Print only what is asked for.
+   Print only what the program prints explicitly.
    */
   DTRACEOPT_OPT_QUIET = 12,
   /*
@@ -1850,27 +1872,27 @@ enum dtrace_opt {
    */
   DTRACEOPT_OPT_USTACKFRAMES = 14,
   /*
-   Time between two readings of aggregations, ns.
+   Time between two reads of the aggregations, ns.
    */
   DTRACEOPT_OPT_AGGRATE = 15,
   /*
-   Time between two readings of principal buffers, ns.
+   Time between two reads of the principal buffers, ns.
    */
   DTRACEOPT_OPT_SWITCHRATE = 16,
   /*
-   Time between two readings of the status, ns.
+   Time between two reads of the status, ns.
    */
   DTRACEOPT_OPT_STATUSRATE = 17,
   /*
-   Destructive actions are allowed.
+   Permit destructive actions.
    */
   DTRACEOPT_OPT_DESTRUCTIVE = 18,
   /*
-   Blanks before a frame of a stack.
+   Spaces before a frame of a printed stack.
    */
   DTRACEOPT_OPT_STACKINDENT = 19,
   /*
-   Print bytes as hexadecimal always.
+   Always print bytes in hexadecimal.
    */
   DTRACEOPT_OPT_RAWBYTES = 20,
   /*
@@ -1878,7 +1900,7 @@ enum dtrace_opt {
    */
   DTRACEOPT_OPT_JSTACKFRAMES = 21,
   /*
-   Bytes for frames of interpreted code in `jstack()`.
+   Bytes for frames of interpreted code in a `jstack()`.
    */
   DTRACEOPT_OPT_JSTACKSTRSIZE = 22,
   /*
@@ -1886,19 +1908,19 @@ enum dtrace_opt {
    */
   DTRACEOPT_OPT_AGGSORTKEY = 23,
   /*
-   Sort the other way round.
+   Reverse the sort order.
    */
   DTRACEOPT_OPT_AGGSORTREV = 24,
   /*
-   Which of several aggregations to sort by.
+   Index of the aggregation to sort by, if several are printed together.
    */
   DTRACEOPT_OPT_AGGSORTPOS = 25,
   /*
-   Which key to sort by.
+   Index of the key to sort by.
    */
   DTRACEOPT_OPT_AGGSORTKEYPOS = 26,
   /*
-   Print records in the order of time over all CPUs.
+   Print the records of all CPUs in the order of time.
    */
   DTRACEOPT_OPT_TEMPORAL = 27,
   /*
@@ -1906,7 +1928,7 @@ enum dtrace_opt {
    */
   DTRACEOPT_OPT_AGGHIST = 28,
   /*
-   Print quantizations packed.
+   Print quantizations in packed form.
    */
   DTRACEOPT_OPT_AGGPACK = 29,
   /*
@@ -1914,19 +1936,19 @@ enum dtrace_opt {
    */
   DTRACEOPT_OPT_AGGZOOM = 30,
   /*
-   Trace one zone only: illumos'. It is refused here.
+   Trace one zone only. An option of illumos, refused here.
    */
   DTRACEOPT_OPT_ZONE = 31,
   /*
-   Memory that a clause's `alloca()`, `copyin()` and `copyinstr()` may take, bytes.
+   Memory that `alloca()`, `copyin()` and `copyinstr()` of a clause may take together, bytes.
    */
   DTRACEOPT_OPT_SCRATCHSIZE = 200,
   /*
-   How the stacks of programs are walked.
+   How user stacks are walked: `USTACKMODE_*`.
    */
   DTRACEOPT_OPT_USTACKMODE = 201,
   /*
-   Refuse programs that have a loop.
+   Refuse programs that contain a loop.
    */
   DTRACEOPT_OPT_NOLOOPS = 202,
 };
@@ -1937,57 +1959,57 @@ typedef uint32_t dtrace_opt;
  */
 
 /*
- Index in `Hdr::ident` of the data model.
+ Index of the data model in `Hdr::ident`.
  */
 #define DOF_ID_MODEL 4
 
 /*
- Index in `Hdr::ident` of the byte order.
+ Index of the byte order in `Hdr::ident`.
  */
 #define DOF_ID_ENCODING 5
 
 /*
- Index in `Hdr::ident` of the version of DOF.
+ Index of the version of DOF in `Hdr::ident`.
  */
 #define DOF_ID_VERSION 6
 
 /*
- Index in `Hdr::ident` of the version of DIF.
+ Index of the version of DIF in `Hdr::ident`.
  */
 #define DOF_ID_DIFVERS 7
 
 /*
- Index in `Hdr::ident` of the number of integer registers used.
+ Index of the number of integer registers in `Hdr::ident`.
  */
 #define DOF_ID_DIFIREG 8
 
 /*
- Index in `Hdr::ident` of the number of tuple registers used.
+ Index of the number of tuple registers in `Hdr::ident`.
  */
 #define DOF_ID_DIFTREG 9
 
 /*
- Index in `Hdr::ident` of the first byte that must be zero.
+ Index of the first byte of `Hdr::ident` that must be zero.
  */
 #define DOF_ID_PAD 10
 
 /*
- Data model: `int` of 32 bits, `long` and pointers of 64.
+ Data model: `int` has 32 bits, `long` and pointers have 64 bits.
  */
 #define DOF_MODEL_LP64 2
 
 /*
- Data model: `int`, `long` and pointers of 32 bits.
+ Data model: `int`, `long` and pointers have 32 bits.
  */
 #define DOF_MODEL_ILP32 1
 
 /*
- Byte order: least significant first.
+ Byte order: little-endian.
  */
 #define DOF_ENCODE_LSB 1
 
 /*
- Byte order: most significant first.
+ Byte order: big-endian.
  */
 #define DOF_ENCODE_MSB 2
 
@@ -1997,37 +2019,37 @@ typedef uint32_t dtrace_opt;
 #define DOF_VERSION_1 1
 
 /*
- Version of DOF with is-enabled probes; what this project writes.
+ Version of DOF with is-enabled probes. This project writes this version.
  */
 #define DOF_VERSION_2 2
 
 /*
- Version of DOF where a program that asks whether its probe is enabled passes the address of its answer.
+ Version of DOF in which an is-enabled site passes the address of the answer.
  */
 #define DOF_VERSION_3 3
 
 /*
- `Sec::flags`: the kernel loads the section.
+ Bit of `Sec::flags`: the kernel loads the section.
  */
 #define DOF_SECF_LOAD 1
 
 /*
- `RelocDesc::ty`: nothing to do.
+ Value of `RelocDesc::ty`: nothing to do.
  */
 #define DOF_RELO_NONE 0
 
 /*
- `RelocDesc::ty`: add the symbol's address to an integer of the integer table.
+ Value of `RelocDesc::ty`: add the symbol's address to an integer of the integer table.
  */
 #define DOF_RELO_SETX 1
 
 /*
- `RelocDesc::ty`: make an offset relative to the image's load address.
+ Value of `RelocDesc::ty`: make an offset relative to the load address of the image.
  */
 #define DOF_RELO_DOFREL 2
 
 /*
- What a section holds.
+ The type of a section's contents.
  */
 enum dof_sectype {
   /*
@@ -2153,11 +2175,12 @@ typedef uint32_t dof_secidx;
 typedef uint32_t dof_stridx;
 
 /*
- The image's header (`dof_hdr_t`).
+ The header of an image (`dof_hdr_t`).
  */
 struct dof_hdr {
   /*
-   Magic, model, byte order, versions and register counts: see the `ID_*` constants.
+   Magic number, data model, byte order, versions and register counts: see the `ID_*`
+   constants.
    */
   uint8_t ident[16];
   /*
@@ -2195,7 +2218,7 @@ struct dof_hdr {
 };
 
 /*
- A section's header (`dof_sec_t`).
+ The header of a section (`dof_sec_t`).
  */
 struct dof_sec {
   /*
@@ -2207,11 +2230,11 @@ struct dof_sec {
    */
   uint32_t align;
   /*
-   `SECF_LOAD`.
+   `SECF_LOAD` or 0.
    */
   uint32_t flags;
   /*
-   Size of an entry of a table, bytes; 0 where the section is none.
+   Size of an entry if the section is a table, otherwise 0, bytes.
    */
   uint32_t entsize;
   /*
@@ -2225,19 +2248,19 @@ struct dof_sec {
 };
 
 /*
- An ECB: a probe description, a predicate and actions (`dof_ecbdesc_t`).
+ A clause: a probe description, a predicate and actions (`dof_ecbdesc_t`).
  */
 struct dof_ecbdesc {
   /*
-   A `SecType::ProbeDesc`.
+   Index of a `SecType::ProbeDesc`.
    */
   dof_secidx probes;
   /*
-   A `SecType::DifoHdr` or none.
+   Index of a `SecType::DifoHdr`, or none.
    */
   dof_secidx pred;
   /*
-   A `SecType::ActDesc` or none.
+   Index of a `SecType::ActDesc`, or none.
    */
   dof_secidx actions;
   /*
@@ -2245,17 +2268,17 @@ struct dof_ecbdesc {
    */
   uint32_t pad;
   /*
-   The consumer's note.
+   A value that the consumer attaches to the ECB.
    */
   uint64_t uarg;
 };
 
 /*
- Which probes an ECB is for (`dof_probedesc_t`).
+ A probe description (`dof_probedesc_t`).
  */
 struct dof_probedesc {
   /*
-   The strings of the following.
+   Index of the string table of the description.
    */
   dof_secidx strtab;
   /*
@@ -2275,7 +2298,7 @@ struct dof_probedesc {
    */
   dof_stridx name;
   /*
-   The probe's id, or 0.
+   The probe's ID, or 0.
    */
   uint32_t id;
 };
@@ -2285,11 +2308,11 @@ struct dof_probedesc {
  */
 struct dof_actdesc {
   /*
-   A `SecType::DifoHdr` or none.
+   Index of a `SecType::DifoHdr`, or none.
    */
   dof_secidx difo;
   /*
-   The strings of a format, or none.
+   Index of the string table of the format, or none.
    */
   dof_secidx strtab;
   /*
@@ -2297,43 +2320,44 @@ struct dof_actdesc {
    */
   uint32_t kind;
   /*
-   Of an aggregation: how many of the preceding actions are its tuple.
+   For an aggregating function: how many of the preceding actions form its tuple.
    */
   uint32_t ntuple;
   /*
-   The action's argument, of a printf-like one the offset of its format.
+   The action's argument; for a printf-like action the offset of its format.
    */
   uint64_t arg;
   /*
-   The consumer's note.
+   A value that the consumer attaches to the action.
    */
   uint64_t uarg;
 };
 
 /*
- Head of a DIFO; links to its sections, one `SecIdx` each, follow (`dof_difohdr_t`).
+ Header of a DIFO, followed by the indices of its sections, one `SecIdx` each
+ (`dof_difohdr_t`).
  */
 struct dof_difohdr {
   /*
-   Type of what the DIFO returns.
+   Type of the returned value.
    */
   struct dtrace_diftype rtype;
 };
 
 /*
- Head of relocations (`dof_relohdr_t`).
+ Header of relocations (`dof_relohdr_t`).
  */
 struct dof_relochdr {
   /*
-   Names of symbols.
+   Index of the string table of the symbols.
    */
   dof_secidx strtab;
   /*
-   The `SecType::Reltab`.
+   Index of the `SecType::Reltab`.
    */
   dof_secidx relsec;
   /*
-   The section to change.
+   Index of the section to change.
    */
   dof_secidx tgtsec;
 };
@@ -2343,7 +2367,7 @@ struct dof_relochdr {
  */
 struct dof_relocdesc {
   /*
-   The symbol.
+   Name of the symbol.
    */
   dof_stridx name;
   /*
@@ -2351,7 +2375,7 @@ struct dof_relocdesc {
    */
   uint32_t ty;
   /*
-   Where in the target.
+   Offset in the section to change.
    */
   uint64_t offset;
   /*
@@ -2361,7 +2385,7 @@ struct dof_relocdesc {
 };
 
 /*
- An option's setting (`dof_optdesc_t`).
+ The setting of an option (`dof_optdesc_t`).
  */
 struct dof_optdesc {
   /*
@@ -2369,7 +2393,7 @@ struct dof_optdesc {
    */
   uint32_t option;
   /*
-   Strings, or none.
+   Index of a string table, or none.
    */
   dof_secidx strtab;
   /*
@@ -2379,23 +2403,24 @@ struct dof_optdesc {
 };
 
 /*
- A provider of user-level probes (`dof_provider_t`); version 1 of DOF ends before `prenoffs`.
+ A provider of user-level probes (`dof_provider_t`). In version 1 of DOF the structure ends
+ before `prenoffs`.
  */
 struct dof_provider {
   /*
-   Strings of the provider.
+   Index of the string table of the provider.
    */
   dof_secidx strtab;
   /*
-   The `SecType::Probes`.
+   Index of the `SecType::Probes`.
    */
   dof_secidx probes;
   /*
-   The `SecType::Prargs`.
+   Index of the `SecType::Prargs`.
    */
   dof_secidx prargs;
   /*
-   The `SecType::Proffs`.
+   Index of the `SecType::Proffs`.
    */
   dof_secidx proffs;
   /*
@@ -2423,7 +2448,7 @@ struct dof_provider {
    */
   uint32_t argsattr;
   /*
-   The `SecType::Prenoffs`.
+   Index of the `SecType::Prenoffs`.
    */
   dof_secidx prenoffs;
 };
@@ -2449,19 +2474,19 @@ struct dof_probe {
    */
   dof_stridx nargv;
   /*
-   Types of the translated arguments.
+   Types of the native arguments, consecutive strings.
    */
   dof_stridx xargv;
   /*
-   First entry in the argument map.
+   Types of the translated arguments, consecutive strings.
    */
   uint32_t argidx;
   /*
-   First entry in the table of offsets.
+   Index of its first entry in the argument map.
    */
   uint32_t offidx;
   /*
-   Number of native arguments.
+   Index of its first entry in the table of offsets.
    */
   uint8_t nargc;
   /*
@@ -2477,7 +2502,7 @@ struct dof_probe {
    */
   uint32_t enoffidx;
   /*
-   Number of is-enabled offsets.
+   Index of its first entry in the table of is-enabled offsets.
    */
   uint16_t nenoffs;
   /*
@@ -2495,11 +2520,11 @@ struct dof_probe {
  */
 struct dof_xlator {
   /*
-   The `SecType::Xlmembers`.
+   Index of the `SecType::Xlmembers`.
    */
   dof_secidx members;
   /*
-   Strings of the translator.
+   Index of the string table of the translator.
    */
   dof_secidx strtab;
   /*
@@ -2525,7 +2550,7 @@ struct dof_xlator {
  */
 struct dof_xlmember {
   /*
-   The `SecType::DifoHdr` that computes it.
+   Index of the `SecType::DifoHdr` that computes it.
    */
   dof_secidx difo;
   /*
@@ -2543,15 +2568,15 @@ struct dof_xlmember {
  */
 struct dof_xlref {
   /*
-   The translator.
+   Index of the section of the translator.
    */
   dof_secidx xlator;
   /*
-   The member's index.
+   Index of the member.
    */
   uint32_t member;
   /*
-   The argument's number.
+   Number of the argument.
    */
   uint32_t argn;
 };
@@ -2571,134 +2596,140 @@ struct dof_xlref {
  */
 
 /*
- `Probe::kind`: fires when the function is called.
+ Value of `Probe::kind`: fires when the function is called.
  */
 #define DTRACE_PROCESS_ENTRY 0
 
 /*
- `Probe::kind`: fires when the function returns, by whichever of its sites.
+ Value of `Probe::kind`: fires when the function returns, at any of its sites.
  */
 #define DTRACE_PROCESS_RETURN 1
 
 /*
- `Probe::kind`: fires before one instruction, which is named by its offset in a function.
+ Value of `Probe::kind`: fires before one instruction, which is named by its offset in a
+ function.
  */
 #define DTRACE_PROCESS_OFFSET 2
 
 /*
- `Probe::kind`: fires before one instruction, which is named by its address in the program's file.
+ Value of `Probe::kind`: fires before one instruction, which is named by its address in the
+ program's file.
  */
 #define DTRACE_PROCESS_ADDRESS 3
 
 /*
- `Probe::kind`: fires where the program says so itself, by whichever of its sites; its provider is named by the program.
+ Value of `Probe::kind`: a probe that the program defines. Fires at any of its sites. The
+ program names the provider.
  */
 #define DTRACE_PROCESS_USDT 4
 
 /*
- `Probe::kind`: fires before one instruction, where a source line begins.
+ Value of `Probe::kind`: fires before the first instruction of a source line.
  */
 #define DTRACE_PROCESS_LINE 5
 
 /*
- Most probes of one `Probes`.
+ Maximum number of probes of one `Probes`.
  */
 #define DTRACE_PROCESS_PROBES_MAX 250000
 
 /*
- Most instructions of one `Probes`.
+ Maximum number of instructions of one `Probes`.
  */
 #define DTRACE_PROCESS_SITES_MAX 500000
 
 /*
- Most arguments of one `Probes`.
+ Maximum number of arguments of one `Probes`.
  */
 #define DTRACE_PROCESS_ARGS_MAX 1000000
 
 /*
- Most arguments of one probe.
+ Maximum number of arguments of one probe.
  */
 #define DTRACE_PROCESS_PROBE_ARGS_MAX 32
 
 /*
- Most bytes of text of one `Probes`.
+ Maximum size of the text of one `Probes`, bytes.
  */
 #define DTRACE_PROCESS_TEXT_MAX (32 << 20)
 
 /*
- `Arg::base`, `Arg::index`: no register.
+ Value of `Arg::base` and `Arg::index`: no register.
  */
 #define DTRACE_PROCESS_NO_REGISTER 255
 
 /*
- `Arg::base`: the first of 16 vector registers, of which the lowest bytes are meant. Not part of an address.
+ Value of `Arg::base`: the first of 16 vector registers, of which the lowest bytes are used.
+ Cannot be part of an address.
  */
 #define DTRACE_PROCESS_VECTOR 32
 
 /*
- Arguments of a function in a process have the words of the calling convention by their numbers. From this one on they are the lowest 8
- bytes of the 16 vector registers, in which numbers in floating point are passed (System V ABI, AMD64 §3.2.3).
+ Arguments of a function in a process are numbered as the words of the calling convention. From
+ this number on they are the lowest 8 bytes of the 16 vector registers, in which floating-point
+ numbers are passed (System V ABI, AMD64 §3.2.3).
  */
 #define DTRACE_PROCESS_VECTOR_WORD (1 << 16)
 
 /*
- `Arg::form`: a number.
+ Value of `Arg::form`: an integer.
  */
 #define DTRACE_PROCESS_NUMBER 0
 
 /*
- `Arg::form`: where a program asks whether its probe is enabled, the general register `base` itself becomes 1, which is
- that of a function's result.
+ Value of `Arg::form`: at a site where the program tests whether its probe is enabled, the
+ general register `base` itself becomes 1. It must be the register of a function's result.
  */
 #define DTRACE_PROCESS_ANSWER 1
 
 /*
- `Arg::form`: a number in floating point, of 4 or 8 bytes.
+ Value of `Arg::form`: a floating-point number of 4 or 8 bytes.
  */
 #define DTRACE_PROCESS_FLOAT 2
 
 /*
- Probes to be made in one process. Those that are there already stay as they are.
+ Probes to make in one process. Probes that exist stay as they are.
  */
 struct dtrace_process_probes {
   /*
-   The process, as the caller numbers it.
+   The process ID in the caller's pid namespace.
    */
   int32_t pid;
   /*
-   How many probes.
+   Number of probes.
    */
   uint32_t nprobes;
   /*
-   How many instructions.
+   Number of instructions.
    */
   uint32_t nsites;
   /*
-   Bytes of text.
+   Size of the text, bytes.
    */
   uint32_t text_size;
   /*
-   Address of the probes.
+   Address of the `Probe`s.
    */
   uint64_t probes;
   /*
-   Address of the instructions' addresses in the process, `u64` each.
+   Address of the array of the instructions' addresses in the process, `u64` each.
    */
   uint64_t sites;
   /*
-   Address of the names, each of which ends with NUL.
+   Address of the text: the names, each of which ends with NUL.
    */
   uint64_t text;
   /*
-   Out, where the call fails for one of the instructions: its index. Else `u32::MAX`.
+   Out: index of the instruction for which the call fails; `u32::MAX` if the cause is not an
+   instruction.
    */
   uint32_t failed;
   /*
-   How many arguments.
+   Number of arguments.
    */
   uint32_t nargs;
   /*
-   Address of the arguments, `Arg`s, of all probes together.
+   Address of the `Arg`s of all probes.
    */
   uint64_t args;
 };
@@ -2712,66 +2743,72 @@ struct dtrace_process_probe {
    */
   uint32_t kind;
   /*
-   Where in the text its module's name begins.
+   Offset of the module's name in the text.
    */
   uint32_t module;
   /*
-   Its function's.
+   Offset of the function's name in the text.
    */
   uint32_t func;
   /*
-   Its own.
+   Offset of the probe's name in the text.
    */
   uint32_t name;
   /*
-   Where its function begins in the process. Of `USDT`: the [registration](crate::ioctl::Registered) that it goes with; 0: none.
+   Address of the function in the process. For `USDT`: number of the
+   `Registered` that the probe belongs to, or 0.
    */
   uint64_t start;
   /*
-   Bytes of the function.
+   Size of the function, bytes.
    */
   uint64_t size;
   /*
-   The first of its instructions.
+   Index of the first of its instructions.
    */
   uint32_t first;
   /*
-   How many there are; one but for `RETURN` and `USDT`.
+   Number of its instructions: 1, except for `RETURN` and `USDT`.
    */
   uint32_t nsites;
   /*
-   Of `USDT`: where in the text its provider's name begins, without the number of the process.
+   For `USDT`: offset of the provider's name, without the process ID, in the text.
    */
   uint32_t provider;
   /*
-   Of `USDT`: how many arguments it has.
+   For `USDT`: number of its arguments.
    */
   uint32_t nargs;
   /*
-   Of `USDT`: the first of its arguments: all of its first site, then all of the next.
+   For `USDT`: index of its first argument. All arguments of its first site come first, then
+   those of the next site.
    */
   uint32_t first_arg;
   /*
-   Of `USDT`: at how many of its instructions, the last ones, the program only asks whether it is enabled. The first argument there is
-   the address of a number of 4 bytes that becomes 1 while it is, or what becomes 1 itself (`ANSWER`).
+   For `USDT`: at how many of its instructions, the last ones, the program only tests whether
+   the probe is enabled. The first argument of such a site is the address of a 4-byte number
+   that becomes 1 while the probe is enabled, or the register that becomes 1 (`ANSWER`).
    */
   uint32_t asks;
   /*
-   Of `USDT`: where in the file the counter of two bytes is that says whether anybody has enabled the probe; 0: nowhere.
+   For `USDT`: offset in the file of the 2-byte counter of enablings of the probe; 0 if there
+   is none.
    */
   uint64_t semaphore;
 };
 
 /*
- How an argument of a probe is made at one site: `value + base + (index << shift)`, or what lies there.
+ How to compute an argument of a probe at one site: `value + base + (index << shift)`, or the
+ value in memory at that address.
  */
 struct dtrace_process_arg {
   /*
-   A constant, or a distance.
+   A constant or a displacement.
    */
   uint64_t value;
   /*
-   A general register by the processor's number, one from `VECTOR` on, or `NO_REGISTER`.
+   A general register by its number in the instruction set, a vector register from `VECTOR`
+   on, or `NO_REGISTER`.
    */
   uint8_t base;
   /*
@@ -2779,23 +2816,23 @@ struct dtrace_process_arg {
    */
   uint8_t index;
   /*
-   0 to 3.
+   Shift of the index, 0 to 3.
    */
   uint8_t shift;
   /*
-   Bytes: 1, 2, 4 or 8.
+   Size of the argument: 1, 2, 4 or 8 bytes.
    */
   uint8_t size;
   /*
-   Not 0: it is a number with a sign.
+   Not 0 if the argument is signed.
    */
   uint8_t is_signed;
   /*
-   Not 0: it is what lies at that address.
+   Not 0 if the argument is in memory at the computed address.
    */
   uint8_t is_loaded;
   /*
-   Not 0: it is bits 8 to 15 of the register.
+   Not 0 if the argument is bits 8 to 15 of the register.
    */
   uint8_t is_high;
   /*
@@ -2809,96 +2846,101 @@ struct dtrace_process_arg {
  */
 
 /*
- `Hold::kind`: the process executes the instruction at an address; that where the dynamic linker tells of changes, say.
+ Value of `Hold::kind`: the process executes the instruction at an address, for example where
+ the dynamic linker reports changes.
  */
 #define DTRACE_HOLD_INSTRUCTION 0
 
 /*
- `Hold::kind`: the process has made another one with a memory of its own, which is held.
+ Value of `Hold::kind`: the process has created a process with a memory of its own. The new
+ process is held.
  */
 #define DTRACE_HOLD_FORK 1
 
 /*
- `Hold::kind`: some process has executed a program and is called by a name now. One that is traced by `ptrace()` is not held. A
- consumer has `NAMES_MAX` such names at most.
+ Value of `Hold::kind`: a process has executed a program and has a given name since then. A
+ process under `ptrace()` is not held. A consumer has at most `NAMES_MAX` such names.
  */
 #define DTRACE_HOLD_EXEC 2
 
 /*
- `Hold::kind`: a process has mapped a file to execute it that the consumer does not [know](crate::ioctl::KNOWN). It waits for
+ Value of `Hold::kind`: a process has mapped a file for execution that the consumer has not
+ declared as `KNOWN`, or has registered probes. It waits for
  `Hold::wait`.
  */
 #define DTRACE_HOLD_MAP 3
 
 /*
- What a process is [held](Held::id) by that does not wait, and need not be let go.
+ Value of `Held::id` for a process that does not wait and need not be resumed.
  */
 #define DTRACE_HOLD_TOLD UINT64_MAX
 
 /*
- Longest time for which a process waits, ms.
+ Maximum time for which a process waits, ms.
  */
 #define DTRACE_HOLD_WAIT_MS 1000
 
 /*
- Most `Hold`s of a consumer.
+ Maximum number of `Hold`s of a consumer.
  */
 #define DTRACE_HOLD_HOLDS_MAX 16384
 
 /*
- Most names of a consumer, for `EXEC`.
+ Maximum number of names of a consumer, for `EXEC`.
  */
 #define DTRACE_HOLD_NAMES_MAX 64
 
 /*
- Bytes of a process' name, with its NUL: a longer one is cut.
+ Size of a process's name including its NUL, bytes. Longer names are truncated.
  */
 #define DTRACE_HOLD_NAME_SIZE 16
 
 /*
- An event at which a process is to wait.
+ An event at which a process has to wait.
  */
 struct dtrace_hold {
   /*
-   `INSTRUCTION`, `FORK`, `EXEC`.
+   `INSTRUCTION`, `FORK`, `EXEC` or `MAP`.
    */
   uint32_t kind;
   /*
-   The process, as the caller numbers it; 0 for `EXEC`, and for `MAP` where any process is meant.
+   The process ID in the caller's pid namespace; 0 for `EXEC`, and for `MAP` to hold any
+   process.
    */
   int32_t pid;
   /*
-   The address, for `INSTRUCTION`.
+   For `INSTRUCTION`: the address.
    */
   uint64_t address;
   /*
-   The name, which ends with NUL, for `EXEC`.
+   For `EXEC`: the name, which ends with NUL.
    */
   uint8_t name[DTRACE_HOLD_NAME_SIZE];
   /*
-   For `MAP`, the longest time for which processes wait, ms, up to `WAIT_MS`. 0: they do not wait, and are told of.
+   For `MAP`: the maximum time for which processes wait, ms, up to `WAIT_MS`. 0: processes
+   do not wait, but the consumer is notified.
    */
   uint32_t wait;
   /*
-   0.
+   Zero.
    */
   uint32_t reserved;
 };
 
 /*
- A file, by a process that executes it.
+ A file, named by a process that executes it.
  */
 struct dtrace_known {
   /*
-   An address in its text.
+   An address in the text of the file.
    */
   uint64_t address;
   /*
-   The process, as the caller numbers it.
+   The process ID in the caller's pid namespace.
    */
   int32_t pid;
   /*
-   0.
+   Zero.
    */
   uint32_t reserved;
 };
@@ -2908,23 +2950,25 @@ struct dtrace_known {
  */
 struct dtrace_held {
   /*
-   What this wait is called by; `TOLD`: it does not wait; 0: none waits that the consumer has not been told of.
+   ID of this wait; `TOLD`: the process does not wait; 0: the consumer has been notified of
+   all processes.
    */
   uint64_t id;
   /*
-   Why: the `Hold::kind`.
+   Why the process waits: the `Hold::kind`.
    */
   uint32_t kind;
   /*
-   The process, as the caller numbers it.
+   The process ID in the caller's pid namespace.
    */
   int32_t pid;
   /*
-   For `FORK`, the process that has made it.
+   For `FORK`: ID of the process that has created it.
    */
   int32_t parent;
   /*
-   How many went on before the consumer let them, so far, or could not be held.
+   Number of processes so far that resumed before the consumer let them, or that could not be
+   held.
    */
   uint32_t late;
 };
@@ -2934,12 +2978,12 @@ struct dtrace_held {
  */
 
 /*
- Most bytes of a `Table`.
+ Maximum size of a `Table`, bytes.
  */
 #define DTRACE_UNWIND_TABLE_MAX (64 << 20)
 
 /*
- The table of a file.
+ The unwind table of a file.
  */
 struct dtrace_unwind_table {
   /*
@@ -2947,15 +2991,16 @@ struct dtrace_unwind_table {
    */
   int32_t fd;
   /*
-   How many bytes; 0: nothing is told of the file, which is not asked for again.
+   Size of the table, bytes. 0: no table can be made of the file; the kernel does not request
+   it again.
    */
   uint32_t size;
   /*
-   Their address.
+   Address of the table.
    */
   uint64_t bytes;
   /*
-   When the file had been changed last before it was read (`st_ctim`), in nanoseconds.
+   Time of the last change of the file (`st_ctim`), taken before the file was read, ns.
    */
   uint64_t changed;
 };
@@ -2965,17 +3010,17 @@ struct dtrace_unwind_table {
  */
 
 /*
- `Remains::kind`: memory, or a file that the consumer cannot have.
+ Value of `Remains::kind`: anonymous memory, or a file that the consumer may not read.
  */
 #define DTRACE_REMAINS_NONE 0
 
 /*
- `Remains::kind`: a file.
+ Value of `Remains::kind`: a file.
  */
 #define DTRACE_REMAINS_FILE 1
 
 /*
- `Remains::kind`: the kernel's own code for processes.
+ Value of `Remains::kind`: the vDSO, the kernel's code for processes.
  */
 #define DTRACE_REMAINS_VDSO 2
 
@@ -2984,35 +3029,35 @@ struct dtrace_unwind_table {
  */
 struct dtrace_remains {
   /*
-   Which was asked for before, 0 at first; the kernel puts this one's number here.
+   In: number of the previous mapping, 0 at first; out: number of this mapping.
    */
   uint64_t after;
   /*
-   The number of the process in records.
+   The process ID in records.
    */
   uint32_t pid;
   /*
-   A descriptor of the file, which the kernel has opened for the caller, if it is of a `FILE`.
+   For `FILE`: a descriptor of the file, which the kernel has opened for the caller.
    */
   int32_t fd;
   /*
-   Where it begins.
+   First address of the mapping.
    */
   uint64_t start;
   /*
-   Where it ends.
+   Address behind the mapping.
    */
   uint64_t end;
   /*
-   Where in the file it begins, in bytes.
+   Offset of the mapping in the file, bytes.
    */
   uint64_t offset;
   /*
-   Of what it is.
+   `NONE`, `FILE` or `VDSO`.
    */
   uint32_t kind;
   /*
-   1: it could be executed.
+   1 if the mapping was executable.
    */
   uint32_t is_code;
 };
@@ -3022,27 +3067,29 @@ struct dtrace_remains {
  */
 
 /*
- Most walkers of a consumer.
+ Maximum number of walkers of a consumer.
  */
 #define DTRACE_INTERP_WALKERS_MAX 16
 
 /*
- Most frames of interpreted code in a stack.
+ Maximum number of frames of interpreted code in a stack.
  */
 #define DTRACE_INTERP_WORDS_MAX 256
 
 /*
- Most constants of a file.
+ Maximum number of constants of a file.
  */
 #define DTRACE_INTERP_CONSTANTS_MAX 64
 
 /*
- Element of `walk[]`: how many frames of evaluators the stack had before this one.
+ Element of `walk[]`: number of frames of evaluators with the same walker that precede this one
+ in the stack, counted from the innermost.
  */
 #define DTRACE_INTERP_WALK_NTH 0
 
 /*
- Element of `walk[]`: where offset 0 of the evaluator's file is, or would be.
+ Element of `walk[]`: the address at which offset 0 of the evaluator's file is mapped, or would
+ be.
  */
 #define DTRACE_INTERP_WALK_BASE 1
 
@@ -3052,103 +3099,108 @@ struct dtrace_remains {
 #define DTRACE_INTERP_WALK_SP 2
 
 /*
- Element of `walk[]`: its frame pointer, 0 if it is not known.
+ Element of `walk[]`: the evaluator's frame pointer, 0 if it is not known.
  */
 #define DTRACE_INTERP_WALK_FP 3
 
 /*
- Element of `walk[]`: where it goes on.
+ Element of `walk[]`: the address at which the evaluator continues.
  */
 #define DTRACE_INTERP_WALK_PC 4
 
 /*
- Element of `walk[]`: the thread's id, as the process sees it.
+ Element of `walk[]`: the thread's ID in the process's own pid namespace.
  */
 #define DTRACE_INTERP_WALK_TID 5
 
 /*
- Element of `walk[]`: the stack pointer of the next evaluator with the same walker, all ones if there is none. What lies below it in the stack
- is this one's, or of functions that this one has called.
+ Element of `walk[]`: the stack pointer of the next (outer) evaluator with the same walker, all
+ ones if there is none. Stack memory below it belongs to this evaluator or to functions that this
+ evaluator has called.
  */
 #define DTRACE_INTERP_WALK_NEXT 6
 
 /*
- Element of `walk[]`: the thread pointer, from which the thread's own variables are addressed (System V ABI, AMD64 §3.4.6).
+ Element of `walk[]`: the thread pointer, the base address of thread-local variables (System V
+ ABI, AMD64 §3.4.6).
  */
 #define DTRACE_INTERP_WALK_THREAD 7
 
 /*
- Element of `walk[]`: what is wanted: 0 for frames, `ASKED_CALLER` or `ASKED_INTERRUPTED`.
+ Element of `walk[]`: what the walker must do: 0: add frames; `ASKED_CALLER` or
+ `ASKED_INTERRUPTED`: find the caller.
  */
 #define DTRACE_INTERP_WALK_ASKED 8
 
 /*
- Element of `walk[]`: the first of the file's constants. One that is not there is 0.
+ Element of `walk[]`: the first of the file's constants. Constants that the file does not have
+ are 0.
  */
 #define DTRACE_INTERP_WALK_CONSTANTS 16
 
 /*
- What is wanted is the caller of a frame that has called, so that `WALK_PC` is behind the call.
+ Find the caller of a frame that has made a call: `WALK_PC` is the return address.
  */
 #define DTRACE_INTERP_ASKED_CALLER 1
 
 /*
- What is wanted is the caller of a frame that was interrupted at `WALK_PC`.
+ Find the caller of a frame that was interrupted at `WALK_PC`.
  */
 #define DTRACE_INTERP_ASKED_INTERRUPTED 2
 
 /*
- No names.
+ Value of `Word::name`: no names.
  */
 #define DTRACE_INTERP_NAMELESS 16777215
 
 /*
- Greatest native frame that a word has; others are counted as this one.
+ Maximum of `Word::native`. Greater values become this one.
  */
 #define DTRACE_INTERP_NATIVE_MAX 1023
 
 /*
- Greatest position, which others become.
+ Maximum of `Word::position`. Greater values become this one.
  */
 #define DTRACE_INTERP_POSITION_MAX 16777215
 
 
 /*
- What the names of a frame begin with. The bytes of the function's, of the file's, of the table of lines and of what the function belongs to follow.
+ Header of the names of a frame. The bytes follow: the function's name, the file's name, the line
+ table, and the name of the scope to which the function belongs.
  */
 struct dtrace_interp_namehead {
   /*
-   The walker.
+   Number of the walker.
    */
   uint64_t walker;
   /*
-   What the positions in the table of lines count from.
+   The value from which positions in the line table count.
    */
   uint32_t first;
   /*
-   Bytes of each.
+   Size of each part, bytes.
    */
   uint16_t sizes[4];
   /*
-   0.
+   Zero.
    */
   uint16_t pad[2];
 };
 
 /*
- Asks for the names of frames.
+ Request for the names of a frame.
  */
 struct dtrace_interp_frame {
   /*
-   Their number.
+   The number of the names: `Word::name`.
    */
   uint32_t name;
   /*
-   How many bytes there is room for.
+   Size of the memory at `bytes`.
    */
   uint32_t size;
   /*
-   Where: a `NameHead` and what follows.
+   Address to which the kernel writes a `NameHead` and the bytes that follow it.
    */
   uint64_t bytes;
 };
@@ -3158,116 +3210,121 @@ struct dtrace_interp_frame {
  */
 
 /*
- Version of all this, which a module tells (`Conf::interface`). It grows by one with every control call, field and number that is added,
- so that of a command and a module that are not of one build it can be said which is older. What there has been stays: an older
- command works with a newer module, and a newer one with an older module as far as that goes. But frames of interpreted code follow the addresses
- of a stack directly since 3: where one of the two is older than that, none of them are shown, or numbers in their place. 4 has
+ Version of this interface, which the module reports in `Conf::interface`. It grows by one with
+ every ioctl, field and number that is added, so that a command and a module of different builds
+ know which of them is older. Nothing is ever removed: an older command works with a newer
+ module, and a newer command works with an older module as far as that module goes. One
+ exception: since 3, frames of interpreted code directly follow the addresses of a stack. If the
+ command or the module is older, such frames are not shown or are shown as numbers. 4 adds
  `RETRACT` and `Status::unanswered`.
  */
 #define DTRACE_INTERFACE 4
 
 /*
- Type of the control calls of `/dev/dtrace`.
+ Type of the ioctls of `/dev/dtrace`.
  */
 #define DTRACE_IOC_TYPE 120
 
 /*
- Type of the control calls of `/dev/dtracehelper`; Oracle's, so that what is built with its drti.o registers here.
+ Type of the ioctls of `/dev/dtracehelper`. The same as in Oracle's DTrace, so that programs that
+ are linked with its drti.o register here.
  */
 #define DTRACE_HELPER_IOC_TYPE 216
 
 /*
- Size of the part of `Status` that all systems have in common: `dtrace_status_t`, bytes.
+ Size of the part of `Status` that all systems share, `dtrace_status_t`, bytes.
  */
 #define DTRACE_STATUS_COMMON_SIZE 88
 
 /*
- Size of `Status` up to its field `missed`, bytes.
+ Size of `Status` up to and including `missed`, bytes.
  */
 #define DTRACE_STATUS_FIRST_SIZE 128
 
 /*
- Size of `Status` up to its field `unbuffered`, bytes.
+ Size of `Status` up to and including `unbuffered`, bytes.
  */
 #define DTRACE_STATUS_SECOND_SIZE 136
 
 /*
- Size of `Status` up to its field `unanswered`, bytes.
+ Size of `Status` up to and including `carried`, bytes.
  */
 #define DTRACE_STATUS_THIRD_SIZE 160
 
 /*
- `ArgDesc::ndx`: the probe has no such argument.
+ Value of `ArgDesc::ndx`: the probe has no such argument.
  */
 #define DTRACE_ARG_NONE -1
 
 /*
- `ProviderPrivileges::flags`: needs rights over the kernel.
+ Bit of `ProviderPrivileges::flags`: needs rights over the kernel.
  */
 #define DTRACE_PRIV_KERNEL 1
 
 /*
- `ProviderPrivileges::flags`: needs rights over users.
+ Bit of `ProviderPrivileges::flags`: needs rights over users.
  */
 #define DTRACE_PRIV_USER 2
 
 /*
- `ProviderPrivileges::flags`: needs rights over processes.
+ Bit of `ProviderPrivileges::flags`: needs rights over processes.
  */
 #define DTRACE_PRIV_PROC 4
 
 /*
- `ProviderPrivileges::flags`: only the owner's probes.
+ Bit of `ProviderPrivileges::flags`: only for probes of the owner.
  */
 #define DTRACE_PRIV_OWNER 8
 
 /*
- Most bytes of an image that a process registers.
+ Maximum size of an image that a process registers, bytes.
  */
 #define DTRACE_REGISTERED_MAX (256 << 10)
 
 /*
- Most registrations of a process, and most providers of all its images.
+ Maximum number of registrations of a process, and of providers in all its images.
  */
 #define DTRACE_REGISTRATIONS_MAX 32
 
 /*
- Most bytes of the images that the processes of a user have registered.
+ Maximum size of all images that the processes of one user have registered, bytes.
  */
 #define DTRACE_REGISTERED_USER_MAX (16 << 20)
 
 /*
- Most bytes of the images that all processes have registered.
+ Maximum size of all registered images, bytes.
  */
 #define DTRACE_REGISTERED_ALL_MAX (64 << 20)
 
 /*
- What illumos' numbers of helper calls begin with; the number of the call follows: 1 for `HELPER_ADD`, 2, 3.
+ The upper bytes of illumos' numbers of helper ioctls. The low byte is the number of the call: 1
+ for `HELPER_ADD`, 2 for `HELPER_REMOVE`, 3 for `HELPER_ADDDOF`.
  */
 #define DTRACE_HELPER_CLASSIC 1685350400
 
 /*
- A probe's description, or globs for one (`dtrace_probedesc_t`). Strings end with NUL.
+ The description of a probe, or globs that match descriptions (`dtrace_probedesc_t`). Each string
+ ends with NUL.
  */
 struct dtrace_probedesc {
   /*
-   The probe's id.
+   The probe's ID.
    */
   dtrace_probeid id;
   /*
-   Its provider.
+   The provider's name.
    */
   uint8_t provider[DTRACE_PROVNAMELEN];
   /*
-   Its module.
+   The module's name.
    */
   uint8_t module[DTRACE_MODNAMELEN];
   /*
-   Its function.
+   The function's name.
    */
   uint8_t func[DTRACE_FUNCNAMELEN];
   /*
-   Its name.
+   The probe's name.
    */
   uint8_t name[DTRACE_NAMELEN];
 };
@@ -3277,17 +3334,17 @@ struct dtrace_probedesc {
  */
 struct dtrace_repldesc {
   /*
-   Enablings of this description …
+   The description whose enablings are copied …
    */
   struct dtrace_probedesc matching;
   /*
-   … are copied to this one.
+   … and the description that they are copied to.
    */
   struct dtrace_probedesc create;
 };
 
 /*
- An image to enable.
+ A DOF image to enable.
  */
 struct dtrace_enable {
   /*
@@ -3295,7 +3352,7 @@ struct dtrace_enable {
    */
   uint64_t dof;
   /*
-   Out: how many probes it matched.
+   Out: number of matched probes.
    */
   uint32_t n_matched;
   /*
@@ -3305,41 +3362,42 @@ struct dtrace_enable {
 };
 
 /*
- Where the file of an anonymous enabling goes to.
+ Destination of the file of an anonymous enabling.
  */
 struct dtrace_anondesc {
   /*
-   In: the room at `data`, bytes; out: the file's size. Nothing is copied where the room is less.
+   In: size of the memory at `data`, bytes; out: size of the file. Nothing is copied if the
+   file is larger than the memory.
    */
   uint64_t size;
   /*
-   Address of the room.
+   Address of the memory.
    */
   uint64_t data;
 };
 
 /*
- A record within an ECB's data (`dtrace_recdesc_t`).
+ A record in the data of an ECB (`dtrace_recdesc_t`).
  */
 struct dtrace_recdesc {
   /*
-   The `Action` that makes it.
+   The `Action` that writes the record.
    */
   uint32_t action;
   /*
-   Its size, bytes.
+   Size of the record, bytes.
    */
   uint32_t size;
   /*
-   Its offset from the beginning of the ECB's data.
+   Offset of the record from the beginning of the ECB's data, bytes.
    */
   uint32_t offset;
   /*
-   Its alignment, bytes.
+   Alignment of the record, bytes.
    */
   uint16_t alignment;
   /*
-   The number of its format, or 0.
+   Number of the record's format, or 0.
    */
   uint16_t format;
   /*
@@ -3347,67 +3405,67 @@ struct dtrace_recdesc {
    */
   uint64_t arg;
   /*
-   The consumer's note on the action.
+   A value that the consumer has attached to the action.
    */
   uint64_t uarg;
 };
 
 /*
- Head of an enabled probe's description; `RecDesc`s follow (`dtrace_eprobedesc_t`).
+ Header of the description of an enabled probe, followed by `RecDesc`s (`dtrace_eprobedesc_t`).
  */
 struct dtrace_eprobedesc {
   /*
-   The enabled probe.
+   ID of the enabled probe.
    */
   dtrace_epid epid;
   /*
-   Its probe.
+   ID of its probe.
    */
   dtrace_probeid probeid;
   /*
-   The consumer's note on the ECB.
+   A value that the consumer has attached to the ECB.
    */
   uint64_t uarg;
   /*
-   Size of its data, with the `RecHdr`, bytes.
+   Size of the ECB's data including the `RecHdr`, bytes.
    */
   uint32_t size;
   /*
-   In: room for records; out: how many there are.
+   In: number of records that there is room for; out: number of records.
    */
   int32_t nrecs;
 };
 
 /*
- Head of an aggregation's description; `RecDesc`s follow (`dtrace_aggdesc_t`).
+ Header of the description of an aggregation, followed by `RecDesc`s (`dtrace_aggdesc_t`).
  */
 struct dtrace_aggdesc {
   /*
-   The consumer's: address of the name.
+   For the consumer's use: address of the name. Returned as it was passed.
    */
   uint64_t name;
   /*
-   The consumer's: id of the variable.
+   For the consumer's use: ID of the variable. Returned as it was passed.
    */
   int64_t varid;
   /*
-   The consumer's.
+   For the consumer's use. Returned as it was passed.
    */
   int32_t flags;
   /*
-   The aggregation.
+   ID of the aggregation.
    */
   dtrace_aggid id;
   /*
-   The enabled probe that feeds it.
+   The first enabled probe whose ECB feeds it.
    */
   dtrace_epid epid;
   /*
-   Size of its data, with the id in front, bytes.
+   Size of its data including the ID at the beginning, bytes.
    */
   uint32_t size;
   /*
-   In: room for records; out: how many there are.
+   In: number of records that there is room for; out: number of records.
    */
   int32_t nrecs;
   /*
@@ -3417,19 +3475,19 @@ struct dtrace_aggdesc {
 };
 
 /*
- A format (`dtrace_fmtdesc_t`).
+ A format string (`dtrace_fmtdesc_t`).
  */
 struct dtrace_fmtdesc {
   /*
-   Address for the string.
+   Address to which the string is copied.
    */
   uint64_t string;
   /*
-   In: room there; out: length with the NUL.
+   In: size of the memory there; out: length of the string including its NUL.
    */
   int32_t length;
   /*
-   The format's number.
+   Number of the format.
    */
   uint16_t format;
   /*
@@ -3443,8 +3501,8 @@ struct dtrace_fmtdesc {
  */
 struct dtrace_bufdesc {
   /*
-   In: room at `data`, which for a principal buffer is `crate::limits::buffer_room` of its size at least; out: size of
-   the records there, bytes.
+   In: size of the memory at `data`; for a principal buffer at least
+   `crate::limits::buffer_room` of the buffer's size. Out: size of the records there, bytes.
    */
   uint64_t size;
   /*
@@ -3460,7 +3518,7 @@ struct dtrace_bufdesc {
    */
   uint64_t drops;
   /*
-   Address for the records.
+   Address to which the records are copied.
    */
   uint64_t data;
   /*
@@ -3468,17 +3526,18 @@ struct dtrace_bufdesc {
    */
   uint64_t oldest;
   /*
-   Out: time of the snapshot, ns.
+   Out: time of the switch, ns.
    */
   uint64_t timestamp;
 };
 
 /*
- Head of each record in a principal buffer (`dtrace_rechdr_t`). An EPID of 0 alone is padding of four bytes.
+ Header of each record in a principal buffer (`dtrace_rechdr_t`). An EPID of 0 without the time
+ is padding of four bytes.
  */
 struct dtrace_rechdr {
   /*
-   The enabled probe that made the record.
+   The enabled probe that has made the record.
    */
   dtrace_epid epid;
   /*
@@ -3492,19 +3551,19 @@ struct dtrace_rechdr {
 };
 
 /*
- What happened to a consumer's tracing so far (`dtrace_status_t`).
+ Counters and state of a consumer's tracing (`dtrace_status_t`).
  */
 struct dtrace_status {
   /*
-   Dynamic variables dropped: no space.
+   Dynamic variables dropped because there was no space.
    */
   uint64_t dyndrops;
   /*
-   Dynamic variables dropped: the space is being rinsed.
+   Dynamic variables dropped while the free space was on a rinsing list.
    */
   uint64_t dyndrops_rinsing;
   /*
-   Dynamic variables dropped: the space is dirty.
+   Dynamic variables dropped while the free space was on a dirty list.
    */
   uint64_t dyndrops_dirty;
   /*
@@ -3512,35 +3571,36 @@ struct dtrace_status {
    */
   uint64_t specdrops;
   /*
-   Speculations refused: buffers busy.
+   Speculations refused because all buffers were busy.
    */
   uint64_t specdrops_busy;
   /*
-   Speculations refused: none free.
+   Speculations refused because no buffer was free.
    */
   uint64_t specdrops_unavail;
   /*
-   Faults.
+   Faults in probe context.
    */
   uint64_t errors;
   /*
-   Fill buffers that are full.
+   Number of fill buffers that are full.
    */
   uint64_t filled;
   /*
-   Overflows of the strings of stacks.
+   Overflows of the string tables of stacks. Always 0, because the kernel records no such
+   strings.
    */
   uint64_t stkstroverflows;
   /*
-   Faults within the handling of a fault.
+   Faults while the ERROR probe fired.
    */
   uint64_t dblerrors;
   /*
-   The kernel has ended the tracing.
+   1 if the kernel has ended the tracing.
    */
   uint8_t killed;
   /*
-   `exit()` was called.
+   1 if `exit()` was called.
    */
   uint8_t exiting;
   /*
@@ -3548,54 +3608,60 @@ struct dtrace_status {
    */
   uint8_t pad[6];
   /*
-   Linux' own from here on: probes of this consumer that fired within probe context (what it calls is traced itself),
-   and were lost.
+   The fields from here on are specific to Linux. Firings of this consumer's probes that were
+   dropped because the code was called from probe context.
    */
   uint64_t recursions;
   /*
-   Probes of this consumer that an NMI fired on top of probe context, and were lost.
+   Firings of this consumer's probes that were dropped because an NMI fired them during probe
+   context.
    */
   uint64_t nmis;
   /*
-   Firings, of whichever consumer, in code that RCU does not watch.
+   Firings, of any consumer, that were dropped because RCU does not watch the code.
    */
   uint64_t unwatched;
   /*
-   Returns of functions, of whichever consumer, that could not be hooked when the function was called.
+   Returns of functions, of this consumer's probes, that were dropped because the return could
+   not be hooked when the function was called.
    */
   uint64_t returns;
   /*
-   Probes that this consumer has described, which appeared later and could not be enabled.
+   Probes that this consumer has described and that appeared later, but could not be enabled or
+   kept.
    */
   uint64_t missed;
   /*
-   Probes of this consumer that fired on CPUs which came while it traced, and were lost as there was no memory for their buffers;
-   counted once for each clause, of whose predicate only what compares one built-in number is asked.
+   Firings of this consumer's probes that were dropped on CPUs that came online during tracing,
+   because there was no memory for their buffers. Each clause counts. Of its predicate only a
+   comparison of one built-in variable with a number is evaluated first.
    */
   uint64_t unbuffered;
   /*
-   How often a program, of whichever consumer, waited at a probe for memory of its own that a clause or an instruction misses, and got it
-   or was disturbed by a signal.
+   How often a process, at a probe of any consumer, waited until its own memory that a clause
+   or an instruction needs was paged in, and either got it or was interrupted by a signal.
    */
   uint64_t waits;
   /*
-   How often one waited in vain: the memory cannot be had, or did not come in a second.
+   How often such a wait failed: the memory cannot be paged in, or was not there after a
+   second.
    */
   uint64_t waits_in_vain;
   /*
-   Instructions, of whichever consumer's probes, that were left to the kernel's uprobes, which are slower, as their program has no room to
-   execute them elsewhere.
+   Instructions, of any consumer's probes, that were left to the kernel's slower uprobes
+   because the process has no room for an out-of-line copy.
    */
   uint64_t carried;
   /*
-   How often it was not known in time whether this consumer may trace a process, which went unseen: each firing meanwhile counts, and
-   each time that nobody answered.
+   How often the right of this consumer to trace a process was not known in time, so that it
+   did not see the process. Each firing meanwhile counts, and each request that was not
+   answered.
    */
   uint64_t unanswered;
 };
 
 /*
- What the kernel's DIF machine is like (`dtrace_conf_t`).
+ Properties of the kernel's DIF machine (`dtrace_conf_t`).
  */
 struct dtrace_conf {
   /*
@@ -3603,19 +3669,20 @@ struct dtrace_conf {
    */
   uint32_t difversion;
   /*
-   Integer registers.
+   Number of integer registers.
    */
   uint32_t difintregs;
   /*
-   Tuple registers.
+   Number of tuple registers.
    */
   uint32_t diftupregs;
   /*
-   Data model of the kernel, as in a DOF image.
+   Data model of the kernel, as in the header of a DOF image.
    */
   uint32_t ctfmodel;
   /*
-   Linux' own: the module's `INTERFACE`; 0 of a module from before there was one.
+   Specific to Linux: the module's `INTERFACE`; 0 from modules that are older than this
+   field.
    */
   uint32_t interface;
   /*
@@ -3625,7 +3692,7 @@ struct dtrace_conf {
 };
 
 /*
- Type of a probe's argument (`dtrace_argdesc_t`).
+ Type of an argument of a probe (`dtrace_argdesc_t`).
  */
 struct dtrace_argdesc {
   /*
@@ -3633,37 +3700,37 @@ struct dtrace_argdesc {
    */
   dtrace_probeid id;
   /*
-   In: which of `args[]`; out: the same, or `ARG_NONE`.
+   In: index in `args[]`; out: the same, or `ARG_NONE`.
    */
   int32_t ndx;
   /*
-   Which native argument it comes from.
+   Index of the native argument that it is translated from.
    */
   int32_t mapping;
   /*
-   Native type.
+   Name of the native type.
    */
   uint8_t native[DTRACE_ARGTYPELEN];
   /*
-   Translated type; empty where it is the native one.
+   Name of the translated type; empty if it is the native type.
    */
   uint8_t xlate[DTRACE_ARGTYPELEN];
 };
 
 /*
- What a consumer needs to use a provider (`dtrace_ppriv_t`).
+ Rights that a consumer needs to use a provider (`dtrace_ppriv_t`).
  */
 struct dtrace_providerprivileges {
   /*
-   `PRIV_*`.
+   Bits `PRIV_*`.
    */
   uint32_t flags;
   /*
-   The owner.
+   User ID of the owner.
    */
   uint32_t uid;
   /*
-   The owner's container.
+   Container of the owner.
    */
   uint32_t zoneid;
 };
@@ -3673,11 +3740,11 @@ struct dtrace_providerprivileges {
  */
 struct dtrace_providerdesc {
   /*
-   Its name, ending with NUL.
+   The provider's name, which ends with NUL.
    */
   uint8_t name[DTRACE_PROVNAMELEN];
   /*
-   Stability of its probes' names.
+   Stability of the parts of its probes' names.
    */
   struct dtrace_providerattributes attr;
   /*
@@ -3685,13 +3752,14 @@ struct dtrace_providerdesc {
    */
   uint8_t pad;
   /*
-   What it needs.
+   Rights that a consumer needs.
    */
   struct dtrace_providerprivileges privileges;
 };
 
 /*
- Why the last control call failed: a line of text that ends with NUL, empty where there is nothing to say.
+ Why the last ioctl failed: a line of text that ends with NUL, or an empty string if there is
+ nothing to report.
  */
 struct dtrace_reason {
   /*
@@ -3701,7 +3769,7 @@ struct dtrace_reason {
 };
 
 /*
- A user-level object's DOF (`dof_helper_t`).
+ DOF of an object of a process (`dof_helper_t`).
  */
 struct dtrace_dofhelper {
   /*
@@ -3719,135 +3787,136 @@ struct dtrace_dofhelper {
 };
 
 /*
- DOF that a process has registered.
+ One registration of a process with the helper device.
  */
 struct dtrace_registered {
   /*
-   The process, as the caller numbers it.
+   ID of the process in the caller's pid namespace.
    */
   int32_t pid;
   /*
-   What the registration is called by among those of its process, from 1; in: the one before.
+   In: number of the previous registration, 0 at first; out: number of this one among those of
+   its process, from 1.
    */
   uint32_t generation;
   /*
-   What the image's addresses are relative to.
+   Base of the image's addresses.
    */
   uint64_t addr;
   /*
-   In: the room at `data`, bytes; out: the image's size.
+   In: size of the memory at `data`, bytes; out: size of the image.
    */
   uint64_t size;
   /*
-   Address of the room.
+   Address of the memory.
    */
   uint64_t data;
   /*
-   Name of the object, as the process says it; it ends with NUL.
+   Name of the object as given by the process; it ends with NUL.
    */
   uint8_t module[DTRACE_MODNAMELEN];
 };
 
-/* Fills in a `ProviderDesc` by its name. ESRCH: no such provider. */
+/* Fills in a `ProviderDesc` by its name. ESRCH: there is no such provider. */
 #define DTRACEIOC_PROVIDER _IOWR(DTRACE_IOC_TYPE, 1, struct dtrace_providerdesc)
 
-/* Replaces a `ProbeDesc` by that of the next probe whose id is greater. ESRCH: there is none. */
+/* Replaces a `ProbeDesc` by that of the probe with the next greater ID. ESRCH: there is none. */
 #define DTRACEIOC_PROBES _IOWR(DTRACE_IOC_TYPE, 2, struct dtrace_probedesc)
 
-/* Switches a CPU's principal buffer and copies the full one into a `BufDesc`. ENOENT: no buffer there. */
+/* Switches a CPU's principal buffer and copies the filled half to the memory of a `BufDesc`. ENOENT: the CPU has no buffer. */
 #define DTRACEIOC_BUFSNAP _IOWR(DTRACE_IOC_TYPE, 4, struct dtrace_bufdesc)
 
-/* As `PROBES`, of the probes that the description's globs match. */
+/* As `PROBES`, but only for probes that match the globs of the description. */
 #define DTRACEIOC_PROBEMATCH _IOWR(DTRACE_IOC_TYPE, 5, struct dtrace_probedesc)
 
-/* Enables the DOF image of an `Enable`. EBUSY: the state is active already; EINVAL: a bad image. */
+/* Enables the DOF image of an `Enable`. EBUSY: the consumer already traces; EINVAL: the image is invalid. */
 #define DTRACEIOC_ENABLE _IOWR(DTRACE_IOC_TYPE, 6, struct dtrace_enable)
 
-/* As `BUFSNAP`, of the aggregation buffer. */
+/* As `BUFSNAP`, for the aggregation buffer. */
 #define DTRACEIOC_AGGSNAP _IOWR(DTRACE_IOC_TYPE, 7, struct dtrace_bufdesc)
 
-/* Fills in an `EprobeDesc` by its EPID, and as many records as it has room for. EINVAL: no such EPID. */
+/* Fills in an `EprobeDesc` by its EPID, and as many of its records as there is room for. EINVAL: there is no such EPID. */
 #define DTRACEIOC_EPROBE _IOWR(DTRACE_IOC_TYPE, 8, struct dtrace_eprobedesc)
 
-/* Fills in an `ArgDesc` by probe and index. */
+/* Fills in an `ArgDesc` by its probe and index. */
 #define DTRACEIOC_PROBEARG _IOWR(DTRACE_IOC_TYPE, 9, struct dtrace_argdesc)
 
 /* Fills in a `Conf`. */
 #define DTRACEIOC_CONF _IOR(DTRACE_IOC_TYPE, 10, struct dtrace_conf)
 
-/* Fills in a `Status`. ENOENT: not started yet. The number carries the structure's size, and so its version: fields are only ever added at its end, and a kernel answers each size that there has been. */
+/* Fills in a `Status`. ENOENT: tracing has not started. The ioctl number contains the size of the structure and thereby its version: fields are only added at the end, and the kernel supports every size that has existed. */
 #define DTRACEIOC_STATUS _IOR(DTRACE_IOC_TYPE, 11, struct dtrace_status)
 
-/* Starts the tracing; gives the CPU that fired `BEGIN`. */
+/* Starts tracing. Returns the CPU on which `BEGIN` fired. */
 #define DTRACEIOC_GO _IOR(DTRACE_IOC_TYPE, 12, uint32_t)
 
-/* Ends the tracing; gives the CPU that fired `END`. */
+/* Ends tracing. Returns the CPU on which `END` fired. */
 #define DTRACEIOC_STOP _IOWR(DTRACE_IOC_TYPE, 13, uint32_t)
 
-/* Fills in an `AggDesc` by its id, and as many records as it has room for. EINVAL: no such aggregation. */
+/* Fills in an `AggDesc` by its ID, and as many of its records as there is room for. EINVAL: there is no such aggregation. */
 #define DTRACEIOC_AGGDESC _IOWR(DTRACE_IOC_TYPE, 15, struct dtrace_aggdesc)
 
-/* Gives a `FmtDesc`'s length, or, when it is given back with room enough, its string. */
+/* Returns the length of a format in a `FmtDesc`, and copies its string if there is room for it. */
 #define DTRACEIOC_FORMAT _IOWR(DTRACE_IOC_TYPE, 16, struct dtrace_fmtdesc)
 
-/* Copies the options as a DOF image to the address of a `crate::dof::Hdr` whose `loadsz` is the room there. */
+/* Copies the options as a DOF image to the address of a `crate::dof::Hdr` whose `loadsz` is the size of the memory there. */
 #define DTRACEIOC_DOFGET _IOWR(DTRACE_IOC_TYPE, 17, struct dof_hdr)
 
-/* Copies the enablings of a `ReplDesc`'s first description to its second. */
+/* Enables everything that is enabled for the first description of a `ReplDesc` for its second description as well. */
 #define DTRACEIOC_REPLICATE _IOW(DTRACE_IOC_TYPE, 18, struct dtrace_repldesc)
 
-/* Linux' own: why the last control call on this file failed, as a `Reason`. */
+/* Specific to Linux: returns why the last ioctl on this file failed, as a `Reason`. */
 #define DTRACEIOC_REASON _IOR(DTRACE_IOC_TYPE, 64, struct dtrace_reason)
 
-/* Linux' own: copies the file that the claimed anonymous state was made of to the address of an `AnonDesc`. ENOENT: none has been claimed. */
+/* Specific to Linux: copies the file of the claimed anonymous enabling to the address of an `AnonDesc`. ENOENT: no enabling has been claimed. */
 #define DTRACEIOC_ANONGET _IOWR(DTRACE_IOC_TYPE, 65, struct dtrace_anondesc)
 
-/* Linux' own: makes the `Probes` of a process. ESRCH: there is no such process; EACCES: it, or an instruction of it, may not be traced; EINVAL: an instruction cannot be probed. */
+/* Specific to Linux: makes the `Probes` of a process. ESRCH: there is no such process; EPERM: the consumer may not trace the process; EACCES: the consumer may not make probes in processes, or not at one of the instructions; EINVAL: an instruction cannot be probed. */
 #define DTRACEIOC_MAKEPROBES _IOWR(DTRACE_IOC_TYPE, 66, struct dtrace_process_probes)
 
-/* Linux' own: from now on processes wait at a `Hold`'s event. ESRCH: there is no such process; EINVAL: the instruction cannot be stopped at; EACCES: the process may not be traced. */
+/* Specific to Linux: makes processes wait at the event of a `Hold` from now on. ESRCH: there is no such process; EINVAL: a process cannot stop at the instruction; EPERM: the consumer may not trace the process; EACCES: the consumer may not make probes in processes, or not at the instruction. */
 #define DTRACEIOC_HOLD _IOW(DTRACE_IOC_TYPE, 70, struct dtrace_hold)
 
-/* Linux' own: fills in a `Held`: a process that waits and has not been told of. */
+/* Specific to Linux: fills in a `Held`: the next process that the consumer has not been notified of. */
 #define DTRACEIOC_HELD _IOR(DTRACE_IOC_TYPE, 71, struct dtrace_held)
 
-/* Linux' own: lets go who waits, by its `Held::id`, a `u64`. ENOENT: it went by itself. */
+/* Specific to Linux: resumes a waiting process, named by its `Held::id`, a `u64`. ENOENT: the process has resumed by itself. */
 #define DTRACEIOC_RESUME _IOW(DTRACE_IOC_TYPE, 72, uint64_t)
 
-/* Linux' own: removes the probes of a process, an `i32`, whose instructions it does not have any more where they were. ESRCH: there is no such process. */
+/* Specific to Linux: removes the probes of a process, an `i32`, at those instructions that the process no longer has at their old addresses. ESRCH: there is no such process. */
 #define DTRACEIOC_REVIEW _IOW(DTRACE_IOC_TYPE, 73, int32_t)
 
-/* Linux' own: the file that a process, a `Known`, executes there has nothing for the caller: nobody waits for it again. ESRCH: there is no such process; EFAULT, EACCES: no text of a file is there. */
+/* Specific to Linux: declares that the file which a process executes, a `Known`, has no probes for the caller. No process waits for the file again. ESRCH: there is no such process; EFAULT, EACCES: the address is not in the text of a file. */
 #define DTRACEIOC_KNOWN _IOW(DTRACE_IOC_TYPE, 75, struct dtrace_known)
 
-/* Linux' own: takes back all that `REPLICATE` has copied to this very `ProbeDesc`. Later probes are not enabled by it any more. Those that are enabled stay so, and are enabled twice if it is copied again. ENOENT: nothing was copied to it. */
+/* Specific to Linux: undoes all `REPLICATE` calls with exactly this second `ProbeDesc`. Probes that appear later are not enabled for it. Probes that are enabled stay enabled, and are enabled twice if the enabling is replicated again. ENOENT: nothing was replicated to this description. */
 #define DTRACEIOC_RETRACT _IOW(DTRACE_IOC_TYPE, 76, struct dtrace_probedesc)
 
-/* Linux' own: replaces the number that a process has for the caller, an `i32`, by the one that it has in records, which is that of the first pid namespace. ESRCH: there is no such process. */
+/* Specific to Linux: replaces a process ID of the caller's pid namespace, an `i32`, by the process ID in records, which is that of the initial pid namespace. ESRCH: there is no such process. */
 #define DTRACEIOC_NUMBER _IOWR(DTRACE_IOC_TYPE, 74, int32_t)
 
-/* Linux' own: fills in a `Registered`: what a process has registered next, by the helper device, after `Registered::generation`. ESRCH: there is no such process; ENOENT: there is nothing more; E2BIG: there is no room for the image. */
+/* Specific to Linux: fills in a `Registered`: the first registration of a process with the helper device after `Registered::generation`. ESRCH: there is no such process; ENOENT: there are no more registrations; E2BIG: there is not enough room for the image. */
 #define DTRACEIOC_REGISTERED _IOWR(DTRACE_IOC_TYPE, 80, struct dtrace_registered)
 
-/* Linux' own: returns a descriptor of a file that a user stack leads into and that has no `Table`. ENOENT: there is none; EACCES: the caller may not make tables, which serve all. From the first call on such files are noted. */
+/* Specific to Linux: returns a descriptor of a file into which a user stack leads and that has no `Table`. ENOENT: there is none; EACCES: the caller may not provide tables, which the stacks of all users depend on. The kernel notes such files from the first call on. */
 #define DTRACEIOC_WANTED _IO(DTRACE_IOC_TYPE, 81)
 
-/* Linux' own: gives a file its `Table`. EINVAL: it is damaged, or the file is none; EBADF: nothing is open there; EEXIST: the file has one; ESTALE: it has changed since; E2BIG, ENOSPC: it is larger than tables may be; EACCES: as above. */
+/* Specific to Linux: provides the `Table` of a file. EINVAL: the table is damaged, or the file is not a regular one; EBADF: the descriptor is not open; EEXIST: the file has a table; ESTALE: the file has changed since it was read; E2BIG: the table is too large; ENOSPC: there is no room for it; EACCES: as for WANTED. */
 #define DTRACEIOC_TABLE _IOW(DTRACE_IOC_TYPE, 82, struct dtrace_unwind_table)
 
-/* Linux' own: fills in the names of a `Frame` of interpreted code; returns how many bytes they are. ENOENT: there are no such; EAGAIN: they are being written; E2BIG: there is no room for them. */
+/* Specific to Linux: copies the names of a `Frame` of interpreted code and returns their size in bytes. ENOENT: there are no such names; EAGAIN: they are being written; E2BIG: there is not enough room for them. */
 #define DTRACEIOC_FRAME _IOW(DTRACE_IOC_TYPE, 84, struct dtrace_interp_frame)
 
-/* Helper call: registers the DOF at this address, whose addresses are the process' own. The result is a number to remove it by, from 1. EINVAL: it is no DOF of a program; E2BIG: it is too large; ENOSPC: the process, or its user, has registered too much; EFAULT: it is not there. */
+/* Helper ioctl: registers the DOF at this address. Addresses in the DOF are addresses of the process. Returns the number of the registration, from 1, by which it can be removed. EINVAL: this is not DOF of a program; E2BIG: it is too large; ENOSPC: the process, its user, or all users have registered too much; EFAULT: it cannot be read. */
 #define DTRACEHIOC_ADD _IOW(DTRACE_HELPER_IOC_TYPE, 1, struct dof_hdr)
 
-/* Helper call: removes what has this number. ENOENT: nothing has. */
+/* Helper ioctl: removes the registration with this number. ENOENT: there is none. */
 #define DTRACEHIOC_REMOVE _IOW(DTRACE_HELPER_IOC_TYPE, 2, uint32_t)
 
-/* Helper call: as `HELPER_ADD`, for a `DofHelper`. */
+/* Helper ioctl: as `HELPER_ADD`, with a `DofHelper`. */
 #define DTRACEHIOC_ADDDOF _IOW(DTRACE_HELPER_IOC_TYPE, 3, struct dtrace_dofhelper)
 
-/* Helper call: the file that the process has mapped at this address has probes. The result is as that of `HELPER_ADD`. EFAULT: nothing is there; EACCES: it is no text of a file. */
+/* Helper ioctl: declares that the file which the process has mapped at this address has probes. Returns a number as `HELPER_ADD` does. EFAULT: nothing is mapped there; EACCES: it is not text of a file. */
 #define DTRACEHIOC_LOOK _IOW(DTRACE_HELPER_IOC_TYPE, 4, uint64_t)
 
 #endif /* _LINUX_DTRACE_H */

@@ -1,10 +1,11 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note
 
-//! Actions and aggregating functions, with the arithmetic of their buckets, which engine and consumer share.
+//! Actions and aggregating functions, and the arithmetic of their buckets, which the engine and
+//! consumers share.
 //!
-//! The high byte of an action's number is its class; the class says who may use it and where it may stand. Numbers whose low
-//! byte is 200 or more are Linux' own.
+//! The high byte of an action's number is its class, which determines the rights that the action
+//! needs and where it may be used. Numbers whose low byte is 200 or more are specific to Linux.
 
 use crate::numbered::numbered;
 use zerocopy_derive::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
@@ -18,7 +19,7 @@ pub const CLASS_SPECULATIVE: u32 = 0x0600;
 /// Class of aggregating functions.
 pub const CLASS_AGGREGATION: u32 = 0x0700;
 
-/// What an ECB does.
+/// An action of a clause.
 #[repr(u32)]
 #[derive(
     Clone,
@@ -39,31 +40,31 @@ pub enum Action {
     None = 0,
     /// Record the value of an expression.
     Difexpr = 1,
-    /// End the tracing with a status.
+    /// End tracing with an exit status.
     Exit = 2,
-    /// Print a format: one record for each argument.
+    /// Print by a format; one record for each argument.
     Printf = 3,
     /// Print an aggregation.
     Printa = 4,
-    /// Left to the consumer.
+    /// An action that the consumer performs: see [`Libact`].
     Libact = 5,
-    /// Record a piece of memory.
+    /// Record a block of memory.
     Tracemem = 6,
-    /// Record a piece of memory whose size is computed.
+    /// Record a block of memory of computed size.
     TracememDynsize = 7,
     /// Record a user stack.
     Ustack = 0x101,
-    /// Record a user stack; its frames of interpreted code have room of their own.
+    /// Record a user stack with separate room for frames of interpreted code.
     Jstack = 0x102,
-    /// Record a user address, to be shown as a symbol.
+    /// Record a user address, to be printed as a symbol.
     Usym = 0x103,
-    /// Record a user address, to be shown as a module.
+    /// Record a user address, to be printed as a module.
     Umod = 0x104,
     /// Record a user address.
     Uaddr = 0x105,
     /// Stop the current process.
     Stop = 0x201,
-    /// Send the current process a signal.
+    /// Send a signal to the current process.
     Raise = 0x202,
     /// Run a command in the consumer.
     System = 0x203,
@@ -71,29 +72,29 @@ pub enum Action {
     Freopen = 0x204,
     /// Record a kernel stack.
     Stack = 0x401,
-    /// Record a kernel address, to be shown as a symbol.
+    /// Record a kernel address, to be printed as a symbol.
     Sym = 0x402,
-    /// Record a kernel address, to be shown as a module.
+    /// Record a kernel address, to be printed as a module.
     Mod = 0x403,
-    /// Enter the kernel's debugger.
+    /// Enter the kernel debugger.
     Breakpoint = 0x501,
     /// Panic.
     Panic = 0x502,
-    /// Spin for a while.
+    /// Spin for a given time.
     Chill = 0x503,
-    /// Record into a speculation from here on.
+    /// Record into a speculation from this action on.
     Speculate = 0x601,
-    /// Keep what a speculation holds.
+    /// Commit the records of a speculation.
     Commit = 0x602,
-    /// Throw a speculation away.
+    /// Discard a speculation.
     Discard = 0x603,
-    /// Aggregate: number of calls.
+    /// Aggregate: number of firings.
     Count = 0x701,
-    /// Aggregate: least value.
+    /// Aggregate: minimum.
     Min = 0x702,
-    /// Aggregate: greatest value.
+    /// Aggregate: maximum.
     Max = 0x703,
-    /// Aggregate: mean.
+    /// Aggregate: arithmetic mean.
     Avg = 0x704,
     /// Aggregate: sum.
     Sum = 0x705,
@@ -103,18 +104,20 @@ pub enum Action {
     Quantize = 0x707,
     /// Aggregate: distribution over equal steps.
     Lquantize = 0x708,
-    /// Aggregate: distribution over equal steps within orders of magnitude.
+    /// Aggregate: distribution over linear steps within orders of magnitude.
     Llquantize = 0x709,
-    /// Aggregate: least floating-point number. The value is a binary64, as in all that follow, and so is the data, which
-    /// is NaN as long as there was none.
+    /// Aggregate: minimum of floating-point numbers. In this and the following actions the value
+    /// and the aggregated data are binary64. The minimum and the maximum are NaN until the first
+    /// value arrives.
     FloatMin = 0x7c8,
-    /// Aggregate: greatest floating-point number.
+    /// Aggregate: maximum of floating-point numbers.
     FloatMax = 0x7c9,
     /// Aggregate: count and sum of floating-point numbers.
     FloatAvg = 0x7ca,
     /// Aggregate: sum of floating-point numbers.
     FloatSum = 0x7cb,
-    /// Aggregate: count and mean of floating-point numbers, and the sum of the squares of their distances from it.
+    /// Aggregate: count and mean of floating-point numbers, and the sum of the squares of their
+    /// distances from the mean.
     FloatStddev = 0x7cc,
 }
 
@@ -126,8 +129,8 @@ impl Action {
         self as u32 & 0xff00
     }
 
-    /// Whether only a destructive consumer may use the action. `system()` and `freopen()` are among these:
-    /// they change the world too, in the consumer.
+    /// Whether only a consumer with destructive rights may use the action. `system()` and
+    /// `freopen()` are destructive, too: they act in the consumer.
     pub const fn is_destructive(self) -> bool {
         matches!(
             self.class(),
@@ -153,7 +156,7 @@ impl Action {
         )
     }
 
-    /// Whether the action carries a format and a record for each of its arguments.
+    /// Whether the action has a format and one record for each of its arguments.
     pub const fn is_printf_like(self) -> bool {
         matches!(
             self,
@@ -162,7 +165,7 @@ impl Action {
     }
 }
 
-/// What [`Action::Libact`] asks of the consumer, in the action's `arg`.
+/// What the consumer must do for an [`Action::Libact`]: the action's `arg`.
 #[repr(u32)]
 #[derive(
     Clone,
@@ -201,27 +204,28 @@ pub enum Libact {
 
 numbered!(Libact: u32, "consumer's action");
 
-/// Packs the `arg` of [`Action::Ustack`]: frames, and bytes for frames of [interpreted code](crate::interp) beside what the former leave.
+/// Packs the `arg` of [`Action::Ustack`]: the number of frames, and the bytes for frames of
+/// [interpreted code](crate::interp) in addition to the room that unused frames leave.
 pub const fn ustack_arg(frames: u32, strsize: u32) -> u64 {
     (strsize as u64) << 32 | frames as u64
 }
 
-/// Frames of a user stack's `arg`.
+/// Unpacks the number of frames from a user stack's `arg`.
 pub const fn ustack_frames(arg: u64) -> u32 {
     arg as u32
 }
 
-/// Bytes for frames of interpreted code of a user stack's `arg`.
+/// Unpacks the bytes for frames of interpreted code from a user stack's `arg`.
 pub const fn ustack_strsize(arg: u64) -> u32 {
     (arg >> 32) as u32
 }
 
-/// Buckets of `quantize()`.
+/// Number of buckets of `quantize()`.
 pub const QUANTIZE_NBUCKETS: usize = 127;
-/// The bucket of zero.
+/// Index of the bucket of zero.
 pub const QUANTIZE_ZEROBUCKET: usize = 63;
 
-/// The bucket of `quantize()` that `value` falls into.
+/// Index of the bucket of `quantize()` that `value` belongs to.
 #[inline]
 pub const fn quantize_bucket(value: i64) -> usize {
     match value {
@@ -235,7 +239,8 @@ pub const fn quantize_bucket(value: i64) -> usize {
     }
 }
 
-/// The value that stands for `bucket` of `quantize()`: the one of its values that is nearest to zero.
+/// The value that stands for `bucket` of `quantize()`: the value in the bucket that is nearest to
+/// zero.
 pub const fn quantize_value(bucket: usize) -> i64 {
     match bucket {
         QUANTIZE_ZEROBUCKET => 0,
@@ -252,7 +257,7 @@ pub struct Lquantize {
     pub base: i32,
     /// Width of a bucket; not 0 in a valid action.
     pub step: u16,
-    /// Buckets between the underflow and the overflow bucket.
+    /// Number of buckets between the underflow and the overflow bucket.
     pub levels: u16,
 }
 
@@ -271,17 +276,19 @@ impl Lquantize {
         (self.step as u64) << 48 | (self.levels as u64) << 32 | self.base as u32 as u64
     }
 
-    /// Words of the aggregation's data: the packed `arg`, underflow, levels, overflow.
+    /// Words of the aggregation's data: the packed `arg`, the underflow bucket, the levels, and the
+    /// overflow bucket.
     pub const fn words(self) -> usize {
         self.levels as usize + 3
     }
 
-    /// Index of `value`'s bucket among underflow (0), levels and overflow (`levels + 1`).
+    /// Index of the bucket of `value`: 0 for underflow, 1 to `levels`, `levels + 1` for overflow.
     pub const fn bucket(self, value: i64) -> usize {
         if value < self.base as i64 || self.step == 0 {
             return 0;
         }
-        // The kernel has no 128-bit division: a difference beyond 63 bits is right as an unsigned number.
+        // The kernel has no 128-bit division. The difference can exceed 63 bits, but is correct as
+        // an unsigned number.
         let level = (value.wrapping_sub(self.base as i64) as u64) / self.step as u64;
         if level >= self.levels as u64 {
             self.levels as usize + 1
@@ -293,20 +300,21 @@ impl Lquantize {
 
 /// The parameters of `llquantize(value, factor, low, high, nsteps)`, packed in the action's `arg`.
 ///
-/// Values are sorted by their distance from zero. One bucket holds those below `factor^low`. For each magnitude
-/// `m` from `low` to `high` the range from `factor^m` to `factor^(m+1)` has buckets that end at multiples of
-/// `factor^(m+1) / nsteps` (of 1, where that would be less). One more bucket holds what lies beyond. Negative
-/// values have the mirror image of all but the first: so the buckets are, in order, far below zero, the
-/// magnitudes from `-high` to `-low`, around zero, the magnitudes from `low` to `high`, far above zero.
+/// Values are classified by their distance from zero. One bucket holds distances below
+/// `factor^low`. For each magnitude `m` from `low` to `high`, the range from `factor^m` to
+/// `factor^(m+1)` is divided into buckets that end at multiples of `factor^(m+1) / nsteps`, or of 1
+/// if that is less than 1. One more bucket holds greater distances. Negative values have a mirror
+/// image of all buckets but the first. The order of the buckets is: far below zero, the magnitudes
+/// from `-high` to `-low`, around zero, the magnitudes from `low` to `high`, far above zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Llquantize {
-    /// Ratio of two magnitudes.
+    /// Ratio of two adjacent magnitudes.
     pub factor: u16,
     /// Lowest magnitude.
     pub low: u16,
     /// Highest magnitude.
     pub high: u16,
-    /// Steps within a magnitude.
+    /// Number of steps within a magnitude.
     pub nsteps: u16,
 }
 
@@ -329,8 +337,9 @@ impl Llquantize {
             | self.nsteps as u64
     }
 
-    /// Whether the parameters describe buckets of whole steps: at least two for the factor, a range, steps that
-    /// divide the factor or are its multiples and divide every magnitude, and nothing beyond 64 bits.
+    /// Whether the parameters describe buckets of whole steps: the factor is at least 2, `low` does
+    /// not exceed `high`, the number of steps divides the factor, or is a multiple of it and
+    /// divides every magnitude that is wide enough, and no bound exceeds 63 bits.
     pub const fn is_valid(self) -> bool {
         let (factor, nsteps) = (self.factor as i64, self.nsteps as i64);
         if factor < 2 || self.low > self.high || nsteps == 0 {
@@ -342,7 +351,7 @@ impl Llquantize {
         if nsteps <= factor {
             return factor % nsteps == 0;
         }
-        // The first magnitude that is divided into all steps; the later ones are its multiples.
+        // The first magnitude that is divided into all steps. Later magnitudes are its multiples.
         let mut power = factor.saturating_pow(self.low as u32 + 1);
         while power < nsteps {
             power = power.saturating_mul(factor);
@@ -350,12 +359,12 @@ impl Llquantize {
         nsteps % factor == 0 && power % nsteps == 0
     }
 
-    /// How many magnitudes there are on either side of zero. Parameters must be valid.
+    /// Number of magnitudes on either side of zero. The parameters must be valid.
     pub const fn magnitudes(self) -> usize {
         self.high as usize - self.low as usize + 1
     }
 
-    /// The width of the buckets of the magnitude that ends at `end`. Parameters must be valid.
+    /// Width of the buckets of the magnitude that ends at `end`. The parameters must be valid.
     const fn step(self, end: i64) -> i64 {
         let nsteps = self.nsteps as i64;
         let step = if nsteps == 0 { 0 } else { end / nsteps };
@@ -366,13 +375,14 @@ impl Llquantize {
         }
     }
 
-    /// Where the lowest magnitude begins.
+    /// Lower bound of the lowest magnitude.
     const fn start(self) -> i64 {
         (self.factor as i64).saturating_pow(self.low as u32)
     }
 
-    /// The distance of a value's bucket from the bucket around zero, and that of the last bucket; the value is given by its distance from
-    /// zero. Bounded by 64 rounds, as a valid factor of at least 2 is raised to below 2^63.
+    /// Returns the distance of a value's bucket from the bucket around zero, and the distance of
+    /// the last bucket. `magnitude` is the value's distance from zero. Takes at most 64 rounds,
+    /// because a valid factor is at least 2 and its powers are below 2^63.
     const fn distances(self, magnitude: u64) -> (usize, usize) {
         let mut start = self.start();
         let mut distance = if magnitude < start as u64 { 0 } else { -1 };
@@ -381,12 +391,12 @@ impl Llquantize {
         while order <= self.high {
             let end = start.saturating_mul(self.factor as i64);
             let step = self.step(end);
-            // Where the steps are wider than the start, the first bucket begins at the start.
+            // If the steps are wider than the start, the first bucket begins at the start.
             let first = start / step;
             if distance < 0 && magnitude < end as u64 {
                 distance = base + magnitude as i64 / step - first;
             }
-            // Rounded up without a sum that could pass 63 bits.
+            // Round up without an addition that could exceed 63 bits.
             base += end / step + (end % step != 0) as i64 - first;
             start = end;
             order += 1;
@@ -395,7 +405,7 @@ impl Llquantize {
         (distance as usize, base as usize)
     }
 
-    /// Index of `value`'s bucket, 0 for values far below zero. Parameters must be valid.
+    /// Index of the bucket of `value`, 0 for values far below zero. The parameters must be valid.
     pub const fn bucket(self, value: i64) -> usize {
         let (distance, zero) = self.distances(value.unsigned_abs());
         if value < 0 {
@@ -410,8 +420,8 @@ impl Llquantize {
         self.distances(0).1
     }
 
-    /// The least distances from zero of the buckets from the first of the lowest magnitude on, ending with the
-    /// one of what lies beyond the highest. Parameters must be valid.
+    /// The lower bounds, as distances from zero, of the buckets from the first one of the lowest
+    /// magnitude to the one beyond the highest magnitude. The parameters must be valid.
     pub fn bounds(self) -> impl Iterator<Item = i64> {
         let factor = i64::from(self.factor);
         let end = self.start().saturating_mul(factor);
@@ -433,7 +443,7 @@ impl Llquantize {
         })
     }
 
-    /// Words of the aggregation's data: the packed `arg` and every bucket.
+    /// Words of the aggregation's data: the packed `arg` and all buckets.
     pub const fn words(self) -> usize {
         2 * self.zero_bucket() + 2
     }

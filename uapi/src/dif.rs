@@ -1,24 +1,25 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note
 
-//! The D Intermediate Format: instructions of 32 bits for a machine of eight 64-bit registers.
+//! The D Intermediate Format: 32-bit instructions for a machine with eight 64-bit registers.
 //!
-//! An instruction is `op | r1 | r2 | rd`, a byte each from the top. Branches keep a 24-bit absolute instruction
-//! index in place of the operands; loads of variables, integers and strings and calls keep a 16-bit index in
-//! place of `r1 r2`. Register 0 reads as zero and cannot be written.
+//! An instruction is `op | r1 | r2 | rd`, one byte each from the top. Branches have a 24-bit
+//! absolute instruction index instead of the operands. Calls and loads of variables, integers and
+//! strings have a 16-bit index instead of `r1 r2`. Register 0 reads as zero and cannot be written.
 //!
-//! Operations from 200 on are Linux' own: floating-point arithmetic, and [`Op::Loop`], the only branch that goes back. The operands of
-//! floating-point operations are registers that hold the bits of an IEEE 754 binary64, or where it says so of a binary32 in the low half.
-//! Results are rounded to the nearest number, of two equally near ones to the even one; there is one NaN, and nothing faults.
+//! Operations from 200 on are specific to Linux: floating-point arithmetic, and [`Op::Loop`], the
+//! only backward branch. The operands of floating-point operations are registers that hold the bits
+//! of an IEEE 754 binary64, or, where stated, of a binary32 in the lower half. Results are rounded
+//! to nearest, ties to even. There is one NaN, and no operation faults.
 
 use crate::numbered::numbered;
 use zerocopy_derive::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
 
-/// The version of DIF that this contract describes.
+/// The version of DIF that is described here.
 pub const DIF_VERSION: u8 = 2;
-/// Integer registers, `%r0` to `%r7`.
+/// Number of integer registers, `%r0` to `%r7`.
 pub const DIF_NREGS: u8 = 8;
-/// Entries of the tuple stack.
+/// Number of entries of the tuple stack.
 pub const DIF_NTREGS: u8 = 8;
 /// Greatest index into the integer table.
 pub const DIF_INTOFF_MAX: u32 = 0xffff;
@@ -26,7 +27,8 @@ pub const DIF_INTOFF_MAX: u32 = 0xffff;
 pub const DIF_STROFF_MAX: u32 = 0xffff;
 /// Greatest index into an array variable.
 pub const DIF_VARIDX_MAX: u32 = 0xff;
-/// Distance from a kernel load to its restricted form, which a consumer without kernel rights gets.
+/// Difference between the codes of a kernel load and its restricted form, which is used for
+/// consumers without rights over the kernel.
 pub const DIF_RLD_DELTA: u8 = Op::Rldsb as u8 - Op::Ldsb as u8;
 
 /// Operation codes.
@@ -114,7 +116,7 @@ pub enum Op {
     Lduw = 33,
     /// `ldx` LD: \[r1\],-,rd (r2=0, rd!=0).
     Ldx = 34,
-    /// `ret` rd only (r1=r2=0); must be last instruction.
+    /// `ret` rd only (r1=r2=0); the last instruction must be a `ret`.
     Ret = 35,
     /// `nop` no operands (all zero).
     Nop = 36,
@@ -138,7 +140,7 @@ pub enum Op {
     Stts = 45,
     /// `sra` R3: r1,r2,rd (rd!=0).
     Sra = 46,
-    /// `call` V: subr16 (<=DIF_SUBR_MAX), rd!=0.
+    /// `call` V: subr16 (a [`Subr`](crate::subr::Subr)), rd!=0.
     Call = 47,
     /// `pushtr` T: type8 (CTF 0 or STRING 1), r2=size reg, rs=value.
     Pushtr = 48,
@@ -200,9 +202,11 @@ pub enum Op {
     Rlduw = 76,
     /// `rldx` LD: \[r1\],-,rd (r2=0, rd!=0).
     Rldx = 77,
-    /// `xlate` X: xlref16, rd; user-level only, must be eliminated before kernel (rejected by validator).
+    /// `xlate` X: xlref16, rd; user-level only, must be eliminated before kernel (rejected by
+    /// verifier).
     Xlate = 78,
-    /// `xlarg` X: xlref16, rd; user-level only, must be eliminated before kernel (rejected by validator).
+    /// `xlarg` X: xlref16, rd; user-level only, must be eliminated before kernel (rejected by
+    /// verifier).
     Xlarg = 79,
     /// `fadd` R3: r1,r2,rd (rd!=0).
     Fadd = 200,
@@ -212,29 +216,32 @@ pub enum Op {
     Fmul = 202,
     /// `fdiv` R3: r1,r2,rd (rd!=0).
     Fdiv = 203,
-    /// `feq` R3: r1,r2,rd (rd!=0): 1 if the numbers are equal, else 0; NaN equals nothing.
+    /// `feq` R3: r1,r2,rd (rd!=0): 1 if the numbers are equal, otherwise 0; NaN is not equal to
+    /// anything.
     Feq = 204,
-    /// `flt` R3: r1,r2,rd (rd!=0): 1 if the first number is less, else 0.
+    /// `flt` R3: r1,r2,rd (rd!=0): 1 if the first number is less, otherwise 0.
     Flt = 205,
-    /// `fle` R3: r1,r2,rd (rd!=0): 1 if the first number is less or equal, else 0.
+    /// `fle` R3: r1,r2,rd (rd!=0): 1 if the first number is less or equal, otherwise 0.
     Fle = 206,
-    /// `fxtod` R2: r1,-,rd (r2=0, rd!=0): a signed integer becomes a number.
+    /// `fxtod` R2: r1,-,rd (r2=0, rd!=0): converts a signed integer to a binary64.
     Fxtod = 207,
-    /// `futod` R2: r1,-,rd (r2=0, rd!=0): an unsigned integer becomes a number.
+    /// `futod` R2: r1,-,rd (r2=0, rd!=0): converts an unsigned integer to a binary64.
     Futod = 208,
-    /// `fdtox` R2: r1,-,rd (r2=0, rd!=0): the integer part as a signed integer, the nearest one if it has none; of NaN 0.
+    /// `fdtox` R2: r1,-,rd (r2=0, rd!=0): converts a binary64 to a signed integer, truncating; out
+    /// of range gives the nearest integer, NaN gives 0.
     Fdtox = 209,
-    /// `fdtou` R2: r1,-,rd (r2=0, rd!=0): the same as an unsigned integer.
+    /// `fdtou` R2: r1,-,rd (r2=0, rd!=0): the same, to an unsigned integer.
     Fdtou = 210,
-    /// `fstod` R2: r1,-,rd (r2=0, rd!=0): a binary32 becomes a binary64.
+    /// `fstod` R2: r1,-,rd (r2=0, rd!=0): converts a binary32 to a binary64.
     Fstod = 211,
-    /// `fdtos` R2: r1,-,rd (r2=0, rd!=0): a binary64 becomes a binary32.
+    /// `fdtos` R2: r1,-,rd (r2=0, rd!=0): converts a binary64 to a binary32.
     Fdtos = 212,
-    /// `fxtos` R2: r1,-,rd (r2=0, rd!=0): a signed integer becomes a binary32.
+    /// `fxtos` R2: r1,-,rd (r2=0, rd!=0): converts a signed integer to a binary32.
     Fxtos = 213,
-    /// `futos` R2: r1,-,rd (r2=0, rd!=0): an unsigned integer becomes a binary32.
+    /// `futos` R2: r1,-,rd (r2=0, rd!=0): converts an unsigned integer to a binary32.
     Futos = 214,
-    /// `loop` B: 24-bit label, backward only. Each round takes from the firing's budget; the tuple stack is empty here and at the label.
+    /// `loop` B: 24-bit label, backward only (or to itself). Each round draws on the firing's
+    /// budget. The tuple stack must be empty here and at the label.
     Loop = 215,
 }
 
@@ -246,17 +253,17 @@ numbered!(Op: u8, "operation");
 pub struct Instr(pub u32);
 
 impl Instr {
-    /// `op r1, r2, rd`.
+    /// Makes `op r1, r2, rd`.
     pub const fn fmt(op: Op, r1: u8, r2: u8, rd: u8) -> Self {
         Self((op as u32) << 24 | (r1 as u32) << 16 | (r2 as u32) << 8 | rd as u32)
     }
 
-    /// `op label`: only the low 24 bits of `label` are kept.
+    /// Makes `op label`. Only the low 24 bits of `label` are used.
     pub const fn branch(op: Op, label: u32) -> Self {
         Self((op as u32) << 24 | label & 0x00ff_ffff)
     }
 
-    /// `op index, rd`: a variable, integer, string or subroutine index.
+    /// Makes `op index, rd`. The index is that of a variable, integer, string or subroutine.
     pub const fn indexed(op: Op, index: u16, rd: u8) -> Self {
         Self((op as u32) << 24 | (index as u32) << 8 | rd as u32)
     }
@@ -266,27 +273,28 @@ impl Instr {
         (self.0 >> 24) as u8
     }
 
-    /// The operation, unless its code is unknown.
+    /// The operation; `None` if the code is unknown.
     pub fn op(self) -> Option<Op> {
         Op::from_raw(self.op_raw())
     }
 
-    /// First source register; the type of a pushed tuple entry.
+    /// The first source register; for an instruction that pushes a tuple entry, the type of the
+    /// entry.
     pub const fn r1(self) -> u8 {
         (self.0 >> 16) as u8
     }
 
-    /// Second source register.
+    /// The second source register.
     pub const fn r2(self) -> u8 {
         (self.0 >> 8) as u8
     }
 
-    /// Destination register, or the source of a store to a variable.
+    /// The destination register; for a store to a variable, the source register.
     pub const fn rd(self) -> u8 {
         self.0 as u8
     }
 
-    /// Target of a branch.
+    /// The target of a branch.
     pub const fn label(self) -> u32 {
         self.0 & 0x00ff_ffff
     }

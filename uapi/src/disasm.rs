@@ -3,9 +3,9 @@
 
 //! DIF as text, in the form that `dtrace -S` prints.
 //!
-//! The text is for people and tests; nothing reads it back. It shows what is there, also where that is not valid:
-//! an unknown operation or an index out of its table is printed as numbers, since a program that the verifier
-//! refuses is just the one that somebody wants to look at.
+//! The text is for people and tests; nothing parses it. It also shows invalid programs, because a
+//! program that the verifier refuses is the one that a user wants to inspect: an unknown operation
+//! or an index out of range is printed as numbers.
 
 use crate::dif::{Instr, Op};
 use crate::subr::Subr;
@@ -17,7 +17,7 @@ use crate::types::{
 use crate::var::{Var, ARRAY_UBASE, OTHER_MIN, OTHER_UBASE};
 use core::fmt::{self, Display, Formatter};
 
-/// A DIF object, borrowed from whoever holds it. Its `Display` is the whole listing.
+/// A borrowed DIF object. Its `Display` is the whole listing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Listing<'a> {
     /// The instructions.
@@ -28,12 +28,13 @@ pub struct Listing<'a> {
     pub strings: &'a [u8],
     /// The variable table.
     pub vars: &'a [DifVar],
-    /// What the object returns.
+    /// The type of the returned value.
     pub rtype: DifType,
 }
 
 impl<'a> Listing<'a> {
-    /// The string at `offset` of the table, without its NUL, or `None` where none begins or ends.
+    /// The string at `offset` of the table, without its NUL; `None` if `offset` is out of range, no
+    /// NUL follows, or the string is not UTF-8.
     pub fn string(&self, offset: u32) -> Option<&'a str> {
         let tail = self.strings.get(offset as usize..)?;
         let end = tail.iter().position(|&b| b == 0)?;
@@ -48,7 +49,8 @@ impl<'a> Listing<'a> {
         }
     }
 
-    /// The name that the program or D itself gives the variable `id` of `scope`.
+    /// The name of the variable `id` of `scope`: from the variable table, or the name of the
+    /// built-in variable.
     fn var_name(&self, id: u16, scope: u8) -> Option<&'a str> {
         let builtin = id < ARRAY_UBASE || (OTHER_MIN..OTHER_UBASE).contains(&id);
         let own = self
@@ -104,7 +106,7 @@ impl Display for Listing<'_> {
 #[derive(Clone, Copy, Debug)]
 pub struct TypeName(pub DifType);
 
-/// Names of the consumer's kinds of types, by number: those of the Compact C Type Format.
+/// Names of the values of [`DifType::ckind`], by number: the kinds of the Compact C Type Format.
 const CKINDS: [&str; 14] = [
     "unknown", "integer", "float", "pointer", "array", "function", "struct", "union", "enum",
     "forward", "typedef", "volatile", "const", "restrict",
@@ -136,7 +138,7 @@ struct Line<'a> {
     instr: Instr,
 }
 
-/// The operation's name in assembly text.
+/// The name of an operation in assembly text.
 pub const fn mnemonic(op: Op) -> &'static str {
     let (mut all, mut before): (&[&'static str], u8) = match (op as u8).checked_sub(Op::Fadd as u8)
     {
@@ -163,7 +165,7 @@ const MNEMONICS: [&str; Op::Xlarg as usize] = [
     "rldsw", "rldub", "rlduh", "rlduw", "rldx", "xlate", "xlarg",
 ];
 
-/// From [`Op::Fadd`] on.
+/// The mnemonics from [`Op::Fadd`] on.
 const LINUX_MNEMONICS: [&str; 16] = [
     "fadd", "fsub", "fmul", "fdiv", "feq", "flt", "fle", "fxtod", "futod", "fdtox", "fdtou",
     "fstod", "fdtos", "fxtos", "futos", "loop",

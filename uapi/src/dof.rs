@@ -1,10 +1,11 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note
 
-//! The DTrace Object Format: how an enabling reaches the kernel.
+//! The DTrace Object Format, which carries an enabling to the kernel.
 //!
-//! An image is a header, a table of section headers, and the sections. Sections name each other by their index
-//! ([`SecIdx`]) and strings by their offset in a string table ([`StrIdx`]). The reader believes none of it.
+//! An image consists of a header, a table of section headers, and the sections. Sections refer to
+//! each other by index ([`SecIdx`]) and to strings by their offset in a string table ([`StrIdx`]).
+//! The kernel validates all of it.
 
 use crate::numbered::numbered;
 use crate::types::DifType;
@@ -21,48 +22,48 @@ pub const SECIDX_NONE: SecIdx = u32::MAX;
 /// No string.
 pub const STRIDX_NONE: StrIdx = u32::MAX;
 
-/// First bytes of an image.
+/// The first bytes of an image.
 pub const MAGIC: [u8; 4] = [0x7f, b'D', b'O', b'F'];
-/// Index in [`Hdr::ident`] of the data model.
+/// Index of the data model in [`Hdr::ident`].
 pub const ID_MODEL: usize = 4;
-/// Index in [`Hdr::ident`] of the byte order.
+/// Index of the byte order in [`Hdr::ident`].
 pub const ID_ENCODING: usize = 5;
-/// Index in [`Hdr::ident`] of the version of DOF.
+/// Index of the version of DOF in [`Hdr::ident`].
 pub const ID_VERSION: usize = 6;
-/// Index in [`Hdr::ident`] of the version of DIF.
+/// Index of the version of DIF in [`Hdr::ident`].
 pub const ID_DIFVERS: usize = 7;
-/// Index in [`Hdr::ident`] of the number of integer registers used.
+/// Index of the number of integer registers in [`Hdr::ident`].
 pub const ID_DIFIREG: usize = 8;
-/// Index in [`Hdr::ident`] of the number of tuple registers used.
+/// Index of the number of tuple registers in [`Hdr::ident`].
 pub const ID_DIFTREG: usize = 9;
-/// Index in [`Hdr::ident`] of the first byte that must be zero.
+/// Index of the first byte of [`Hdr::ident`] that must be zero.
 pub const ID_PAD: usize = 10;
-/// Data model: `int` of 32 bits, `long` and pointers of 64.
+/// Data model: `int` has 32 bits, `long` and pointers have 64 bits.
 pub const MODEL_LP64: u8 = 2;
-/// Data model: `int`, `long` and pointers of 32 bits.
+/// Data model: `int`, `long` and pointers have 32 bits.
 pub const MODEL_ILP32: u8 = 1;
-/// Byte order: least significant first.
+/// Byte order: little-endian.
 pub const ENCODE_LSB: u8 = 1;
-/// Byte order: most significant first.
+/// Byte order: big-endian.
 pub const ENCODE_MSB: u8 = 2;
 /// First version of DOF.
 pub const VERSION_1: u8 = 1;
-/// Version of DOF with is-enabled probes; what this project writes.
+/// Version of DOF with is-enabled probes. This project writes this version.
 pub const VERSION_2: u8 = 2;
-/// Version of DOF where a program that asks whether its probe is enabled passes the address of its answer.
+/// Version of DOF in which an is-enabled site passes the address of the answer.
 pub const VERSION_3: u8 = 3;
 
-/// [`Sec::flags`]: the kernel loads the section.
+/// Bit of [`Sec::flags`]: the kernel loads the section.
 pub const SECF_LOAD: u32 = 1;
 
-/// [`RelocDesc::ty`]: nothing to do.
+/// Value of [`RelocDesc::ty`]: nothing to do.
 pub const RELO_NONE: u32 = 0;
-/// [`RelocDesc::ty`]: add the symbol's address to an integer of the integer table.
+/// Value of [`RelocDesc::ty`]: add the symbol's address to an integer of the integer table.
 pub const RELO_SETX: u32 = 1;
-/// [`RelocDesc::ty`]: make an offset relative to the image's load address.
+/// Value of [`RelocDesc::ty`]: make an offset relative to the load address of the image.
 pub const RELO_DOFREL: u32 = 2;
 
-/// What a section holds.
+/// The type of a section's contents.
 #[repr(u32)]
 #[derive(
     Clone,
@@ -138,7 +139,7 @@ pub enum SecType {
 numbered!(SecType: u32, "type of section");
 
 impl SecType {
-    /// Whether the kernel has a use for sections of this type; the others must not have [`SECF_LOAD`].
+    /// Whether the kernel uses sections of this type. The others must not have [`SECF_LOAD`].
     pub const fn is_loadable(self) -> bool {
         !matches!(
             self,
@@ -147,13 +148,14 @@ impl SecType {
     }
 }
 
-/// The image's header (`dof_hdr_t`).
+/// The header of an image (`dof_hdr_t`).
 #[repr(C)]
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
 pub struct Hdr {
-    /// Magic, model, byte order, versions and register counts: see the `ID_*` constants.
+    /// Magic number, data model, byte order, versions and register counts: see the `ID_*`
+    /// constants.
     pub ident: [u8; 16],
     /// Zero.
     pub flags: u32,
@@ -173,7 +175,7 @@ pub struct Hdr {
     pub pad: u64,
 }
 
-/// A section's header (`dof_sec_t`).
+/// The header of a section (`dof_sec_t`).
 #[repr(C)]
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
@@ -183,9 +185,9 @@ pub struct Sec {
     pub ty: u32,
     /// Alignment of the data, a power of two.
     pub align: u32,
-    /// [`SECF_LOAD`].
+    /// [`SECF_LOAD`] or 0.
     pub flags: u32,
-    /// Size of an entry of a table, bytes; 0 where the section is none.
+    /// Size of an entry if the section is a table, otherwise 0, bytes.
     pub entsize: u32,
     /// Offset of the data in the image.
     pub offset: u64,
@@ -193,13 +195,13 @@ pub struct Sec {
     pub size: u64,
 }
 
-/// The images that follow each other in a file, as their headers say; what they hold is not looked at. Ends with the first that
-/// is not whole, which is told in words.
+/// The consecutive images of a file, split by the sizes in their headers. Their contents are not
+/// checked. The first invalid or incomplete image ends the iteration with an error message.
 #[derive(Clone, Debug)]
 pub struct Images<'a>(&'a [u8]);
 
 impl<'a> Images<'a> {
-    /// The images of `file`.
+    /// An iterator over the images of `file`.
     pub fn new(file: &'a [u8]) -> Self {
         Self(file)
     }
@@ -228,31 +230,31 @@ impl<'a> Iterator for Images<'a> {
     }
 }
 
-/// An ECB: a probe description, a predicate and actions (`dof_ecbdesc_t`).
+/// A clause: a probe description, a predicate and actions (`dof_ecbdesc_t`).
 #[repr(C)]
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
 pub struct EcbDesc {
-    /// A [`SecType::ProbeDesc`].
+    /// Index of a [`SecType::ProbeDesc`].
     pub probes: SecIdx,
-    /// A [`SecType::DifoHdr`] or none.
+    /// Index of a [`SecType::DifoHdr`], or none.
     pub pred: SecIdx,
-    /// A [`SecType::ActDesc`] or none.
+    /// Index of a [`SecType::ActDesc`], or none.
     pub actions: SecIdx,
     /// Zero.
     pub pad: u32,
-    /// The consumer's note.
+    /// A value that the consumer attaches to the ECB.
     pub uarg: u64,
 }
 
-/// Which probes an ECB is for (`dof_probedesc_t`).
+/// A probe description (`dof_probedesc_t`).
 #[repr(C)]
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
 pub struct ProbeDesc {
-    /// The strings of the following.
+    /// Index of the string table of the description.
     pub strtab: SecIdx,
     /// Glob for the provider.
     pub provider: StrIdx,
@@ -262,7 +264,7 @@ pub struct ProbeDesc {
     pub func: StrIdx,
     /// Glob for the name.
     pub name: StrIdx,
-    /// The probe's id, or 0.
+    /// The probe's ID, or 0.
     pub id: u32,
 }
 
@@ -272,41 +274,42 @@ pub struct ProbeDesc {
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
 pub struct ActDesc {
-    /// A [`SecType::DifoHdr`] or none.
+    /// Index of a [`SecType::DifoHdr`], or none.
     pub difo: SecIdx,
-    /// The strings of a format, or none.
+    /// Index of the string table of the format, or none.
     pub strtab: SecIdx,
     /// An [`Action`](crate::action::Action).
     pub kind: u32,
-    /// Of an aggregation: how many of the preceding actions are its tuple.
+    /// For an aggregating function: how many of the preceding actions form its tuple.
     pub ntuple: u32,
-    /// The action's argument, of a printf-like one the offset of its format.
+    /// The action's argument; for a printf-like action the offset of its format.
     pub arg: u64,
-    /// The consumer's note.
+    /// A value that the consumer attaches to the action.
     pub uarg: u64,
 }
 
-/// Head of a DIFO; links to its sections, one [`SecIdx`] each, follow (`dof_difohdr_t`).
+/// Header of a DIFO, followed by the indices of its sections, one [`SecIdx`] each
+/// (`dof_difohdr_t`).
 #[repr(C)]
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
 pub struct DifoHdr {
-    /// Type of what the DIFO returns.
+    /// Type of the returned value.
     pub rtype: DifType,
 }
 
-/// Head of relocations (`dof_relohdr_t`).
+/// Header of relocations (`dof_relohdr_t`).
 #[repr(C)]
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
 pub struct RelocHdr {
-    /// Names of symbols.
+    /// Index of the string table of the symbols.
     pub strtab: SecIdx,
-    /// The [`SecType::Reltab`].
+    /// Index of the [`SecType::Reltab`].
     pub relsec: SecIdx,
-    /// The section to change.
+    /// Index of the section to change.
     pub tgtsec: SecIdx,
 }
 
@@ -316,17 +319,17 @@ pub struct RelocHdr {
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
 pub struct RelocDesc {
-    /// The symbol.
+    /// Name of the symbol.
     pub name: StrIdx,
     /// `RELO_*`.
     pub ty: u32,
-    /// Where in the target.
+    /// Offset in the section to change.
     pub offset: u64,
     /// Addend.
     pub data: u64,
 }
 
-/// An option's setting (`dof_optdesc_t`).
+/// The setting of an option (`dof_optdesc_t`).
 #[repr(C)]
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
@@ -334,25 +337,26 @@ pub struct RelocDesc {
 pub struct OptDesc {
     /// An [`Opt`](crate::option::Opt).
     pub option: u32,
-    /// Strings, or none.
+    /// Index of a string table, or none.
     pub strtab: SecIdx,
     /// The value.
     pub value: u64,
 }
 
-/// A provider of user-level probes (`dof_provider_t`); version 1 of DOF ends before `prenoffs`.
+/// A provider of user-level probes (`dof_provider_t`). In version 1 of DOF the structure ends
+/// before `prenoffs`.
 #[repr(C)]
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
 pub struct Provider {
-    /// Strings of the provider.
+    /// Index of the string table of the provider.
     pub strtab: SecIdx,
-    /// The [`SecType::Probes`].
+    /// Index of the [`SecType::Probes`].
     pub probes: SecIdx,
-    /// The [`SecType::Prargs`].
+    /// Index of the [`SecType::Prargs`].
     pub prargs: SecIdx,
-    /// The [`SecType::Proffs`].
+    /// Index of the [`SecType::Proffs`].
     pub proffs: SecIdx,
     /// The provider's name.
     pub name: StrIdx,
@@ -366,7 +370,7 @@ pub struct Provider {
     pub nameattr: u32,
     /// Attribute word of the arguments.
     pub argsattr: u32,
-    /// The [`SecType::Prenoffs`].
+    /// Index of the [`SecType::Prenoffs`].
     pub prenoffs: SecIdx,
 }
 
@@ -384,13 +388,13 @@ pub struct Probe {
     pub name: StrIdx,
     /// Types of the native arguments.
     pub nargv: StrIdx,
-    /// Types of the translated arguments.
+    /// Types of the native arguments, consecutive strings.
     pub xargv: StrIdx,
-    /// First entry in the argument map.
+    /// Types of the translated arguments, consecutive strings.
     pub argidx: u32,
-    /// First entry in the table of offsets.
+    /// Index of its first entry in the argument map.
     pub offidx: u32,
-    /// Number of native arguments.
+    /// Index of its first entry in the table of offsets.
     pub nargc: u8,
     /// Number of translated arguments.
     pub xargc: u8,
@@ -398,7 +402,7 @@ pub struct Probe {
     pub noffs: u16,
     /// First entry in the table of is-enabled offsets.
     pub enoffidx: u32,
-    /// Number of is-enabled offsets.
+    /// Index of its first entry in the table of is-enabled offsets.
     pub nenoffs: u16,
     /// Zero.
     pub pad1: u16,
@@ -412,9 +416,9 @@ pub struct Probe {
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
 pub struct Xlator {
-    /// The [`SecType::Xlmembers`].
+    /// Index of the [`SecType::Xlmembers`].
     pub members: SecIdx,
-    /// Strings of the translator.
+    /// Index of the string table of the translator.
     pub strtab: SecIdx,
     /// Types of the input.
     pub argv: StrIdx,
@@ -432,7 +436,7 @@ pub struct Xlator {
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
 pub struct XlMember {
-    /// The [`SecType::DifoHdr`] that computes it.
+    /// Index of the [`SecType::DifoHdr`] that computes it.
     pub difo: SecIdx,
     /// The member's name.
     pub name: StrIdx,
@@ -446,11 +450,11 @@ pub struct XlMember {
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
 pub struct XlRef {
-    /// The translator.
+    /// Index of the section of the translator.
     pub xlator: SecIdx,
-    /// The member's index.
+    /// Index of the member.
     pub member: u32,
-    /// The argument's number.
+    /// Number of the argument.
     pub argn: u32,
 }
 

@@ -6,7 +6,7 @@
 use crate::numbered::numbered;
 use zerocopy_derive::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
 
-/// What went wrong in probe context.
+/// Why a clause failed in probe context.
 #[repr(u32)]
 #[derive(
     Clone,
@@ -23,21 +23,21 @@ use zerocopy_derive::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
     KnownLayout,
 )]
 pub enum Fault {
-    /// Not known.
+    /// Unknown.
     Unknown = 0,
     /// An address that cannot be accessed.
     BadAddr = 1,
-    /// An address that is not aligned as its access needs.
+    /// An address without the alignment that its access needs.
     BadAlign = 2,
     /// An illegal operation.
     IllOp = 3,
     /// Division by zero.
     DivZero = 4,
-    /// Scratch memory is used up.
+    /// Scratch memory is exhausted.
     NoScratch = 5,
-    /// The consumer may not read kernel memory or state.
+    /// The consumer has no right to read kernel memory or state.
     Kpriv = 6,
-    /// The consumer may not read this process' memory or state.
+    /// The consumer has no right to read the memory or state of this process.
     Upriv = 7,
     /// More than [`crate::dif::DIF_NTREGS`] entries on the tuple stack.
     TupOflow = 8,
@@ -47,7 +47,7 @@ pub enum Fault {
     BadSize = 10,
     /// An index out of range.
     BadIndex = 11,
-    /// One firing would take too long with interrupts off: Linux' own.
+    /// Specific to Linux: one firing would run too long with interrupts off.
     Overrun = 200,
     /// A fault of the library, not of the kernel.
     Library = 1000,

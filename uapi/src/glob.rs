@@ -1,15 +1,16 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note
 
-//! Globs as DTrace's probe descriptions know them. The module matches them with its probes, the library with what processes
-//! have mapped: a description means the same to both.
+//! Globs as in DTrace's probe descriptions. The module matches them with its probes, and the
+//! library with the names in processes, so that a description means the same to both.
 //!
-//! `*` is any text, `?` any byte, `[abc]`, `[a-z]` and `[!a-z]` sets, and `\` takes the next byte literally. A `[` that is never
-//! closed is a plain bracket. The matcher keeps one place to come back to, the last `*`, which is enough: if the text
-//! after a later star cannot match, moving an earlier star cannot help. So it needs no recursion, and at most pattern times
-//! text steps.
+//! `*` matches any text, `?` any byte, `[abc]`, `[a-z]` and `[!a-z]` are sets, and `\` makes the
+//! next byte literal. A `[` without a closing bracket is literal. The matcher remembers only one
+//! position to return to, the last `*`. That is sufficient: if the text after a later star does not
+//! match, moving an earlier star does not help. Therefore the matcher needs no recursion, and its
+//! number of steps is at most the product of the lengths of pattern and text.
 
-/// Whether `pattern` has a character that stands for others.
+/// Whether `pattern` contains special characters.
 pub fn is_glob(pattern: &[u8]) -> bool {
     pattern.iter().any(stands_for_others)
 }
@@ -18,15 +19,16 @@ fn stands_for_others(c: &u8) -> bool {
     matches!(c, b'*' | b'?' | b'[' | b'\\')
 }
 
-/// Whether `text` as a whole is matched by `pattern`.
+/// Whether `pattern` matches the whole `text`.
 pub fn matches(pattern: &[u8], text: &[u8]) -> bool {
     matches_in(pattern, text, &mut 0)
 }
 
-/// The same; the steps that it takes are added to `steps`, each member of a set being one.
+/// As [`matches()`], and adds the number of steps taken to `steps`. Each member of a set that may
+/// be compared counts as a step.
 pub fn matches_in(pattern: &[u8], text: &[u8], steps: &mut u64) -> bool {
     let (mut p, mut t) = (pattern, text);
-    // Most texts differ in the first bytes that stand for themselves.
+    // Fast path: most texts differ from the pattern in its literal prefix.
     while let Some((byte, rest)) = p.split_first().filter(|(byte, _)| !stands_for_others(byte)) {
         *steps = steps.saturating_add(1);
         match t.split_first() {
@@ -34,7 +36,8 @@ pub fn matches_in(pattern: &[u8], text: &[u8], steps: &mut u64) -> bool {
             _ => return false,
         }
     }
-    // After the last star: the pattern there, and the text that the star has not taken yet.
+    // State after the last star: the rest of the pattern, and the text that the star has not
+    // consumed.
     let mut star: Option<(&[u8], &[u8])> = None;
     loop {
         *steps = steps.saturating_add(1);
@@ -57,7 +60,7 @@ pub fn matches_in(pattern: &[u8], text: &[u8], steps: &mut u64) -> bool {
                 p = rest;
             }
             _ => {
-                // The star takes one more byte.
+                // Let the star consume one more byte.
                 let Some((after, from)) = star else {
                     return false;
                 };
@@ -72,7 +75,7 @@ pub fn matches_in(pattern: &[u8], text: &[u8], steps: &mut u64) -> bool {
     }
 }
 
-/// What one place of a pattern stands for.
+/// The meaning of one position of a pattern.
 enum One<'a> {
     Any,
     Byte(u8),
@@ -89,7 +92,7 @@ impl One<'_> {
     }
 }
 
-/// The first place of `p`, which is no star, and what follows it.
+/// The first position of `p`, which must not be a star, and the rest of `p`.
 fn one(p: &[u8]) -> Option<(One<'_>, &[u8])> {
     let (first, rest) = p.split_first()?;
     Some(match first {
@@ -106,7 +109,7 @@ fn one(p: &[u8]) -> Option<(One<'_>, &[u8])> {
     })
 }
 
-/// The set whose opening bracket stands before `p`.
+/// Parses the set whose opening bracket precedes `p`. Returns `None` if the bracket is not closed.
 fn set(p: &[u8]) -> Option<(One<'_>, &[u8])> {
     let (not, p) = match p.split_first() {
         Some((b'!', rest)) => (true, rest),
@@ -191,10 +194,10 @@ mod tests {
             matches_in(pattern.as_bytes(), text.as_bytes(), &mut steps);
             steps
         };
-        // Each byte, and that there is none.
+        // One step for each byte, and one for the end.
         assert_eq!(steps("entry", "entry"), 6);
         assert_eq!(steps("entry", "return"), 1);
-        // Six bytes at three places, and a set of six members at each.
+        // Six bytes at three positions, and a set of six members at each.
         assert!(steps("*[abcdef]x", "aaaaaa") > 6 * 6);
         assert!(steps("*aab", &"a".repeat(100)) > 200);
     }

@@ -3,17 +3,22 @@
 
 //! Frames of interpreted code in user stacks.
 //!
-//! An interpreter executes many functions of its language in one function of its own, the *evaluator*. A *walker* is a program for one
-//! kind of interpreter: a clause of [`PROVIDER`]`:`[`MODULE`] whose function is a number in hexadecimal digits, and whose one action is the
-//! program. It runs for each frame of an evaluator in a stack, reads [`Var::Walk`](crate::var::Var::Walk) and the process' memory, and puts frames
-//! with [`Subr::Frame`](crate::subr::Subr::Frame). Which functions are evaluators, and what else a walker has to know of a file, is in the file's
-//! [table](crate::unwind), under the walker's number.
+//! An interpreter executes many functions of its language in one native function, the *evaluator*.
+//! A *walker* is a D program for one kind of interpreter: a clause of [`PROVIDER`]`:`[`MODULE`]
+//! whose function name is a number in hexadecimal digits, and whose only action is the program. The
+//! kernel runs it for each frame of an evaluator in a stack. It reads
+//! [`Var::Walk`](crate::var::Var::Walk) and the memory of the process, and adds frames with
+//! [`Subr::Frame`](crate::subr::Subr::Frame). The [unwind table](crate::unwind) of a file lists its
+//! evaluators, the number of the walker, and constants that the walker needs.
 //!
-//! Code that a program makes while it runs may be walked by what its runtime alone knows. Where a file says so, its walker is run for a frame in such
-//! code before the walk goes on, and tells that frame's caller with [`Subr::Caller`](crate::subr::Subr::Caller): [`WALK_ASKED`].
+//! Code that a runtime generates has no unwind table, so only the runtime's own structures may tell
+//! how to walk it. If the table of a file says so, the walker runs for each frame in such code
+//! before the walk continues, and passes the caller of that frame to
+//! [`Subr::Caller`](crate::subr::Subr::Caller): see [`WALK_ASKED`].
 //!
-//! A frame is a [`Word`] behind the addresses of a user stack's record, before the zero that ends them where there is room. Its names are kept once by the consumer, which gives them by
-//! [`FRAME`](crate::ioctl::FRAME).
+//! In the record of a user stack, a frame of interpreted code is a [`Word`]. The words follow the
+//! addresses. A zero ends the record if there is room. The consumer's state in the kernel stores
+//! the names of each frame once; [`FRAME`](crate::ioctl::FRAME) reads them.
 
 use zerocopy_derive::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -22,65 +27,72 @@ pub const PROVIDER: &[u8] = b"dtrace";
 /// The module of a walker's description.
 pub const MODULE: &[u8] = b"walker";
 
-/// Most walkers of a consumer.
+/// Maximum number of walkers of a consumer.
 pub const WALKERS_MAX: usize = 16;
-/// Most frames of interpreted code in a stack.
+/// Maximum number of frames of interpreted code in a stack.
 pub const WORDS_MAX: usize = 256;
-/// Most constants of a file.
+/// Maximum number of constants of a file.
 pub const CONSTANTS_MAX: usize = 64;
-/// Most bytes of a function's name, of a file's, of a table of lines, and of the name of what the function belongs to.
+/// Maximum sizes, bytes: of a function's name, a file's name, a line table, and the name of the
+/// scope to which the function belongs.
 pub const NAME_MAX: [usize; 4] = [128, 256, 1536, 128];
 
-/// Element of `walk[]`: how many frames of evaluators the stack had before this one.
+/// Element of `walk[]`: number of frames of evaluators with the same walker that precede this one
+/// in the stack, counted from the innermost.
 pub const WALK_NTH: u64 = 0;
-/// Element of `walk[]`: where offset 0 of the evaluator's file is, or would be.
+/// Element of `walk[]`: the address at which offset 0 of the evaluator's file is mapped, or would
+/// be.
 pub const WALK_BASE: u64 = 1;
 /// Element of `walk[]`: the evaluator's stack pointer.
 pub const WALK_SP: u64 = 2;
-/// Element of `walk[]`: its frame pointer, 0 if it is not known.
+/// Element of `walk[]`: the evaluator's frame pointer, 0 if it is not known.
 pub const WALK_FP: u64 = 3;
-/// Element of `walk[]`: where it goes on.
+/// Element of `walk[]`: the address at which the evaluator continues.
 pub const WALK_PC: u64 = 4;
-/// Element of `walk[]`: the thread's id, as the process sees it.
+/// Element of `walk[]`: the thread's ID in the process's own pid namespace.
 pub const WALK_TID: u64 = 5;
-/// Element of `walk[]`: the stack pointer of the next evaluator with the same walker, all ones if there is none. What lies below it in the stack
-/// is this one's, or of functions that this one has called.
+/// Element of `walk[]`: the stack pointer of the next (outer) evaluator with the same walker, all
+/// ones if there is none. Stack memory below it belongs to this evaluator or to functions that this
+/// evaluator has called.
 pub const WALK_NEXT: u64 = 6;
-/// Element of `walk[]`: the thread pointer, from which the thread's own variables are addressed (System V ABI, AMD64 §3.4.6).
+/// Element of `walk[]`: the thread pointer, the base address of thread-local variables (System V
+/// ABI, AMD64 §3.4.6).
 pub const WALK_THREAD: u64 = 7;
-/// Element of `walk[]`: what is wanted: 0 for frames, [`ASKED_CALLER`] or [`ASKED_INTERRUPTED`].
+/// Element of `walk[]`: what the walker must do: 0: add frames; [`ASKED_CALLER`] or
+/// [`ASKED_INTERRUPTED`]: find the caller.
 pub const WALK_ASKED: u64 = 8;
-/// Element of `walk[]`: the first of the file's constants. One that is not there is 0.
+/// Element of `walk[]`: the first of the file's constants. Constants that the file does not have
+/// are 0.
 pub const WALK_CONSTANTS: u64 = 16;
 
-/// What is wanted is the caller of a frame that has called, so that [`WALK_PC`] is behind the call.
+/// Find the caller of a frame that has made a call: [`WALK_PC`] is the return address.
 pub const ASKED_CALLER: u64 = 1;
-/// What is wanted is the caller of a frame that was interrupted at [`WALK_PC`].
+/// Find the caller of a frame that was interrupted at [`WALK_PC`].
 pub const ASKED_INTERRUPTED: u64 = 2;
 
 /// A frame of interpreted code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Word {
-    /// The native frame that it stands beneath, counted from the innermost.
+    /// Index of the native frame to which this frame belongs, counted from the innermost.
     pub native: u16,
-    /// Its line, or its place in the table of lines.
+    /// Line number, or position in the line table.
     pub position: u32,
-    /// The number of its names; [`NAMELESS`] if there was no room for them.
+    /// Number of its names in the consumer's state; [`NAMELESS`] if there was no room for them.
     pub name: u32,
 }
 
-/// No names.
+/// Value of [`Word::name`]: no names.
 pub const NAMELESS: u32 = 0xff_ffff;
-/// Greatest native frame that a word has; others are counted as this one.
+/// Maximum of [`Word::native`]. Greater values become this one.
 pub const NATIVE_MAX: u16 = 0x3ff;
-/// Greatest position, which others become.
+/// Maximum of [`Word::position`]. Greater values become this one.
 pub const POSITION_MAX: u32 = 0xff_ffff;
 
-/// Bit 63 alone of the highest two: no address of a program.
+/// Mark of a word: bit 63 is set, bits 58 to 62 are clear. No address of a program has these bits.
 const MARK: u64 = 1 << 63;
 
 impl Word {
-    /// As a number.
+    /// Encodes the word as it appears in a record.
     pub fn encode(self) -> u64 {
         let native = self.native.min(NATIVE_MAX);
         let position = self.position.min(POSITION_MAX);
@@ -89,7 +101,7 @@ impl Word {
             | u64::from(self.name.min(NAMELESS))
     }
 
-    /// That of a number, if it is one.
+    /// Decodes a word of a record. Returns `None` if it is not a frame of interpreted code.
     pub fn decode(word: u64) -> Option<Self> {
         (word >> 58 == MARK >> 58).then_some(Self {
             native: (word >> 48) as u16 & NATIVE_MAX,
@@ -99,41 +111,42 @@ impl Word {
     }
 }
 
-/// What the names of a frame begin with. The bytes of the function's, of the file's, of the table of lines and of what the function belongs to follow.
+/// Header of the names of a frame. The bytes follow: the function's name, the file's name, the line
+/// table, and the name of the scope to which the function belongs.
 #[repr(C)]
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
 pub struct NameHead {
-    /// The walker.
+    /// Number of the walker.
     pub walker: u64,
-    /// What the positions in the table of lines count from.
+    /// The value from which positions in the line table count.
     pub first: u32,
-    /// Bytes of each.
+    /// Size of each part, bytes.
     pub sizes: [u16; 4],
-    /// 0.
+    /// Zero.
     pub pad: [u16; 2],
 }
 
 const _: () = assert!(size_of::<NameHead>() == 24);
 
-/// Asks for the names of frames.
+/// Request for the names of a frame.
 #[repr(C)]
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
 pub struct Frame {
-    /// Their number.
+    /// The number of the names: [`Word::name`].
     pub name: u32,
-    /// How many bytes there is room for.
+    /// Size of the memory at `bytes`.
     pub size: u32,
-    /// Where: a [`NameHead`] and what follows.
+    /// Address to which the kernel writes a [`NameHead`] and the bytes that follow it.
     pub bytes: u64,
 }
 
 const _: () = assert!(size_of::<Frame>() == 16);
 
-/// Most bytes of names.
+/// Maximum size of the names of a frame with their header, bytes.
 pub const NAMES_MAX: usize =
     size_of::<NameHead>() + NAME_MAX[0] + NAME_MAX[1] + NAME_MAX[2] + NAME_MAX[3];
 

@@ -1,10 +1,11 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note
 
-//! The control calls of `/dev/dtrace` and what they exchange.
+//! The ioctls of `/dev/dtrace` and `/dev/dtracehelper` and the structures that they exchange.
 //!
-//! Encodings are FreeBSD's (type `'x'`, the same numbers) with Linux' direction bits; where FreeBSD passes a
-//! pointer to a pointer the argument here is the structure's address itself. Pointers travel as `u64`.
+//! The encodings are FreeBSD's (type `'x'`, the same numbers) with the direction bits of Linux.
+//! Where FreeBSD passes a pointer to a pointer, the argument here is the address of the structure
+//! itself. Pointers in structures are `u64`.
 
 use crate::hold::{Held, Hold, Known};
 use crate::limits::{ARGTYPELEN, FUNCNAMELEN, MODNAMELEN, NAMELEN, PROVNAMELEN, REASONLEN};
@@ -13,131 +14,156 @@ use crate::types::{AggId, Epid, ProbeId, ProviderAttributes};
 use core::mem::offset_of;
 use zerocopy_derive::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// Version of all this, which a module tells ([`Conf::interface`]). It grows by one with every control call, field and number that is added,
-/// so that of a command and a module that are not of one build it can be said which is older. What there has been stays: an older
-/// command works with a newer module, and a newer one with an older module as far as that goes. But frames of interpreted code follow the addresses
-/// of a stack directly since 3: where one of the two is older than that, none of them are shown, or numbers in their place. 4 has
+/// Version of this interface, which the module reports in [`Conf::interface`]. It grows by one with
+/// every ioctl, field and number that is added, so that a command and a module of different builds
+/// know which of them is older. Nothing is ever removed: an older command works with a newer
+/// module, and a newer command works with an older module as far as that module goes. One
+/// exception: since 3, frames of interpreted code directly follow the addresses of a stack. If the
+/// command or the module is older, such frames are not shown or are shown as numbers. 4 adds
 /// [`RETRACT`] and [`Status::unanswered`].
 pub const INTERFACE: u32 = 4;
 
-/// Type of the control calls of `/dev/dtrace`.
+/// Type of the ioctls of `/dev/dtrace`.
 pub const IOC_TYPE: u8 = b'x';
-/// Type of the control calls of `/dev/dtracehelper`; Oracle's, so that what is built with its drti.o registers here.
+/// Type of the ioctls of `/dev/dtracehelper`. The same as in Oracle's DTrace, so that programs that
+/// are linked with its drti.o register here.
 pub const HELPER_IOC_TYPE: u8 = 0xd8;
 
 const WRITE: u32 = 1;
 const READ: u32 = 2;
 
-/// Linux' `_IOC()`: include/uapi/asm-generic/ioctl.h.
+/// The encoding of Linux' `_IOC()`: include/uapi/asm-generic/ioctl.h.
 const fn ioc(dir: u32, ty: u8, nr: u8, size: usize) -> u32 {
     dir << 30 | (size as u32) << 16 | (ty as u32) << 8 | nr as u32
 }
 
-/// Fills in a [`ProviderDesc`] by its name. ESRCH: no such provider.
+/// Fills in a [`ProviderDesc`] by its name. ESRCH: there is no such provider.
 pub const PROVIDER: u32 = ioc(READ | WRITE, IOC_TYPE, 1, size_of::<ProviderDesc>());
-/// Replaces a [`ProbeDesc`] by that of the next probe whose id is greater. ESRCH: there is none.
+/// Replaces a [`ProbeDesc`] by that of the probe with the next greater ID. ESRCH: there is none.
 pub const PROBES: u32 = ioc(READ | WRITE, IOC_TYPE, 2, size_of::<ProbeDesc>());
-/// Switches a CPU's principal buffer and copies the full one into a [`BufDesc`]. ENOENT: no buffer there.
+/// Switches a CPU's principal buffer and copies the filled half to the memory of a [`BufDesc`].
+/// ENOENT: the CPU has no buffer.
 pub const BUFSNAP: u32 = ioc(READ | WRITE, IOC_TYPE, 4, size_of::<BufDesc>());
-/// As [`PROBES`], of the probes that the description's globs match.
+/// As [`PROBES`], but only for probes that match the globs of the description.
 pub const PROBEMATCH: u32 = ioc(READ | WRITE, IOC_TYPE, 5, size_of::<ProbeDesc>());
-/// Enables the DOF image of an [`Enable`]. EBUSY: the state is active already; EINVAL: a bad image.
+/// Enables the DOF image of an [`Enable`]. EBUSY: the consumer already traces; EINVAL: the image is
+/// invalid.
 pub const ENABLE: u32 = ioc(READ | WRITE, IOC_TYPE, 6, size_of::<Enable>());
-/// As [`BUFSNAP`], of the aggregation buffer.
+/// As [`BUFSNAP`], for the aggregation buffer.
 pub const AGGSNAP: u32 = ioc(READ | WRITE, IOC_TYPE, 7, size_of::<BufDesc>());
-/// Fills in an [`EprobeDesc`] by its EPID, and as many records as it has room for. EINVAL: no such EPID.
+/// Fills in an [`EprobeDesc`] by its EPID, and as many of its records as there is room for. EINVAL:
+/// there is no such EPID.
 pub const EPROBE: u32 = ioc(READ | WRITE, IOC_TYPE, 8, size_of::<EprobeDesc>());
-/// Fills in an [`ArgDesc`] by probe and index.
+/// Fills in an [`ArgDesc`] by its probe and index.
 pub const PROBEARG: u32 = ioc(READ | WRITE, IOC_TYPE, 9, size_of::<ArgDesc>());
 /// Fills in a [`Conf`].
 pub const CONF: u32 = ioc(READ, IOC_TYPE, 10, size_of::<Conf>());
-/// Fills in a [`Status`]. ENOENT: not started yet. The number carries the structure's size, and so its version: fields are
-/// only ever added at its end, and a kernel answers each size that there has been.
+/// Fills in a [`Status`]. ENOENT: tracing has not started. The ioctl number contains the size of
+/// the structure and thereby its version: fields are only added at the end, and the kernel supports
+/// every size that has existed.
 pub const STATUS: u32 = ioc(READ, IOC_TYPE, 11, size_of::<Status>());
-/// As [`STATUS`], up to [`Status::unanswered`]: the structure as it was then.
+/// As [`STATUS`], for the structure that ends with [`Status::carried`].
 pub const STATUS_THIRD: u32 = ioc(READ, IOC_TYPE, 11, STATUS_THIRD_SIZE);
-/// As [`STATUS`], up to [`Status::unbuffered`]: the structure as it was then.
+/// As [`STATUS`], for the structure that ends with [`Status::unbuffered`].
 pub const STATUS_SECOND: u32 = ioc(READ, IOC_TYPE, 11, STATUS_SECOND_SIZE);
-/// As [`STATUS`], up to [`Status::missed`]: the structure as it first was.
+/// As [`STATUS`], for the first structure, which ends with [`Status::missed`].
 pub const STATUS_FIRST: u32 = ioc(READ, IOC_TYPE, 11, STATUS_FIRST_SIZE);
-/// As [`STATUS`], of the part that all systems' DTrace have in common.
+/// As [`STATUS`], for the part that DTrace has on all systems.
 pub const STATUS_COMMON: u32 = ioc(READ, IOC_TYPE, 11, STATUS_COMMON_SIZE);
-/// Starts the tracing; gives the CPU that fired `BEGIN`.
+/// Starts tracing. Returns the CPU on which `BEGIN` fired.
 pub const GO: u32 = ioc(READ, IOC_TYPE, 12, size_of::<u32>());
-/// Ends the tracing; gives the CPU that fired `END`.
+/// Ends tracing. Returns the CPU on which `END` fired.
 pub const STOP: u32 = ioc(READ | WRITE, IOC_TYPE, 13, size_of::<u32>());
-/// Fills in an [`AggDesc`] by its id, and as many records as it has room for. EINVAL: no such aggregation.
+/// Fills in an [`AggDesc`] by its ID, and as many of its records as there is room for. EINVAL:
+/// there is no such aggregation.
 pub const AGGDESC: u32 = ioc(READ | WRITE, IOC_TYPE, 15, size_of::<AggDesc>());
-/// Gives a [`FmtDesc`]'s length, or, when it is given back with room enough, its string.
+/// Returns the length of a format in a [`FmtDesc`], and copies its string if there is room for it.
 pub const FORMAT: u32 = ioc(READ | WRITE, IOC_TYPE, 16, size_of::<FmtDesc>());
-/// Copies the options as a DOF image to the address of a [`crate::dof::Hdr`] whose `loadsz` is the room there.
+/// Copies the options as a DOF image to the address of a [`crate::dof::Hdr`] whose `loadsz` is the
+/// size of the memory there.
 pub const DOFGET: u32 = ioc(READ | WRITE, IOC_TYPE, 17, size_of::<crate::dof::Hdr>());
-/// Copies the enablings of a [`ReplDesc`]'s first description to its second.
+/// Enables everything that is enabled for the first description of a [`ReplDesc`] for its second
+/// description as well.
 pub const REPLICATE: u32 = ioc(WRITE, IOC_TYPE, 18, size_of::<ReplDesc>());
-/// Linux' own: why the last control call on this file failed, as a [`Reason`].
+/// Specific to Linux: returns why the last ioctl on this file failed, as a [`Reason`].
 pub const REASON: u32 = ioc(READ, IOC_TYPE, 64, size_of::<Reason>());
-/// Linux' own: copies the file that the claimed anonymous state was made of to the address of an [`AnonDesc`]. ENOENT: none has
-/// been claimed.
+/// Specific to Linux: copies the file of the claimed anonymous enabling to the address of an
+/// [`AnonDesc`]. ENOENT: no enabling has been claimed.
 pub const ANONGET: u32 = ioc(READ | WRITE, IOC_TYPE, 65, size_of::<AnonDesc>());
-/// Linux' own: makes the [`Probes`] of a process. ESRCH: there is no such process; EACCES: it, or an instruction of it, may not be
-/// traced; EINVAL: an instruction cannot be probed.
+/// Specific to Linux: makes the [`Probes`] of a process. ESRCH: there is no such process; EPERM:
+/// the consumer may not trace the process; EACCES: the consumer may not make probes in processes,
+/// or not at one of the instructions; EINVAL: an instruction cannot be probed.
 pub const MAKEPROBES: u32 = ioc(READ | WRITE, IOC_TYPE, 66, size_of::<Probes>());
 
-/// Linux' own: from now on processes wait at a [`Hold`]'s event. ESRCH: there is no such process; EINVAL: the instruction cannot be
-/// stopped at; EACCES: the process may not be traced.
+/// Specific to Linux: makes processes wait at the event of a [`Hold`] from now on. ESRCH: there is
+/// no such process; EINVAL: a process cannot stop at the instruction; EPERM: the consumer may not
+/// trace the process; EACCES: the consumer may not make probes in processes, or not at the
+/// instruction.
 pub const HOLD: u32 = ioc(WRITE, IOC_TYPE, 70, size_of::<Hold>());
-/// Linux' own: fills in a [`Held`]: a process that waits and has not been told of.
+/// Specific to Linux: fills in a [`Held`]: the next process that the consumer has not been notified
+/// of.
 pub const HELD: u32 = ioc(READ, IOC_TYPE, 71, size_of::<Held>());
-/// Linux' own: lets go who waits, by its [`Held::id`], a `u64`. ENOENT: it went by itself.
+/// Specific to Linux: resumes a waiting process, named by its [`Held::id`], a `u64`. ENOENT: the
+/// process has resumed by itself.
 pub const RESUME: u32 = ioc(WRITE, IOC_TYPE, 72, size_of::<u64>());
-/// Linux' own: removes the probes of a process, an `i32`, whose instructions it does not have any more where they were. ESRCH: there is
-/// no such process.
+/// Specific to Linux: removes the probes of a process, an `i32`, at those instructions that the
+/// process no longer has at their old addresses. ESRCH: there is no such process.
 pub const REVIEW: u32 = ioc(WRITE, IOC_TYPE, 73, size_of::<i32>());
-/// Linux' own: the file that a process, a [`Known`], executes there has nothing for the caller: nobody waits for it again. ESRCH: there is no
-/// such process; EFAULT, EACCES: no text of a file is there.
+/// Specific to Linux: declares that the file which a process executes, a [`Known`], has no probes
+/// for the caller. No process waits for the file again. ESRCH: there is no such process; EFAULT,
+/// EACCES: the address is not in the text of a file.
 pub const KNOWN: u32 = ioc(WRITE, IOC_TYPE, 75, size_of::<Known>());
-/// Linux' own: takes back all that [`REPLICATE`] has copied to this very [`ProbeDesc`]. Later probes are not enabled by it any more. Those
-/// that are enabled stay so, and are enabled twice if it is copied again. ENOENT: nothing was copied to it.
+/// Specific to Linux: undoes all [`REPLICATE`] calls with exactly this second [`ProbeDesc`]. Probes
+/// that appear later are not enabled for it. Probes that are enabled stay enabled, and are enabled
+/// twice if the enabling is replicated again. ENOENT: nothing was replicated to this description.
 pub const RETRACT: u32 = ioc(WRITE, IOC_TYPE, 76, size_of::<ProbeDesc>());
-/// Linux' own: replaces the number that a process has for the caller, an `i32`, by the one that it has in records, which is that of the
-/// first pid namespace. ESRCH: there is no such process.
+/// Specific to Linux: replaces a process ID of the caller's pid namespace, an `i32`, by the process
+/// ID in records, which is that of the initial pid namespace. ESRCH: there is no such process.
 pub const NUMBER: u32 = ioc(READ | WRITE, IOC_TYPE, 74, size_of::<i32>());
 
-/// Linux' own: fills in a [`Registered`]: what a process has registered next, by the helper device, after [`Registered::generation`]. ESRCH: there is
-/// no such process; ENOENT: there is nothing more; E2BIG: there is no room for the image.
+/// Specific to Linux: fills in a [`Registered`]: the first registration of a process with the
+/// helper device after [`Registered::generation`]. ESRCH: there is no such process; ENOENT: there
+/// are no more registrations; E2BIG: there is not enough room for the image.
 pub const REGISTERED: u32 = ioc(READ | WRITE, IOC_TYPE, 80, size_of::<Registered>());
 
-/// Linux' own: returns a descriptor of a file that a user stack leads into and that has no [`Table`](crate::unwind::Table). ENOENT: there is none; EACCES: the
-/// caller may not make tables, which serve all. From the first call on such files are noted.
+/// Specific to Linux: returns a descriptor of a file into which a user stack leads and that has no
+/// [`Table`](crate::unwind::Table). ENOENT: there is none; EACCES: the caller may not provide
+/// tables, which the stacks of all users depend on. The kernel notes such files from the first call
+/// on.
 pub const WANTED: u32 = ioc(0, IOC_TYPE, 81, 0);
-/// Linux' own: gives a file its [`Table`](crate::unwind::Table). EINVAL: it is damaged, or the file is none; EBADF: nothing is
-/// open there; EEXIST: the file has one; ESTALE: it has changed since; E2BIG, ENOSPC: it is larger than tables may be; EACCES: as above.
+/// Specific to Linux: provides the [`Table`](crate::unwind::Table) of a file. EINVAL: the table is
+/// damaged, or the file is not a regular one; EBADF: the descriptor is not open; EEXIST: the file
+/// has a table; ESTALE: the file has changed since it was read; E2BIG: the table is too large;
+/// ENOSPC: there is no room for it; EACCES: as for WANTED.
 pub const TABLE: u32 = ioc(WRITE, IOC_TYPE, 82, size_of::<crate::unwind::Table>());
-/// Linux' own: fills in the next [`Remains`](crate::remains::Remains) of a process. ENOENT: there are no more; EACCES: the caller does not trace all
-/// processes. From the first call on mappings of processes are noted.
+/// Specific to Linux: fills in the next [`Remains`](crate::remains::Remains) of a process. ENOENT:
+/// there are no more; EACCES: the caller may not read all memory. The kernel notes the mappings of
+/// processes from the first call on.
 pub const REMAINS: u32 = ioc(
     READ | WRITE,
     IOC_TYPE,
     83,
     size_of::<crate::remains::Remains>(),
 );
-/// Linux' own: fills in the names of a [`Frame`](crate::interp::Frame) of interpreted code; returns how many bytes they are. ENOENT: there are no such;
-/// EAGAIN: they are being written; E2BIG: there is no room for them.
+/// Specific to Linux: copies the names of a [`Frame`](crate::interp::Frame) of interpreted code and
+/// returns their size in bytes. ENOENT: there are no such names; EAGAIN: they are being written;
+/// E2BIG: there is not enough room for them.
 pub const FRAME: u32 = ioc(WRITE, IOC_TYPE, 84, size_of::<crate::interp::Frame>());
 
-/// A probe's description, or globs for one (`dtrace_probedesc_t`). Strings end with NUL.
+/// The description of a probe, or globs that match descriptions (`dtrace_probedesc_t`). Each string
+/// ends with NUL.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 pub struct ProbeDesc {
-    /// The probe's id.
+    /// The probe's ID.
     pub id: ProbeId,
-    /// Its provider.
+    /// The provider's name.
     pub provider: [u8; PROVNAMELEN],
-    /// Its module.
+    /// The module's name.
     pub module: [u8; MODNAMELEN],
-    /// Its function.
+    /// The function's name.
     pub func: [u8; FUNCNAMELEN],
-    /// Its name.
+    /// The probe's name.
     pub name: [u8; NAMELEN],
 }
 
@@ -145,13 +171,13 @@ pub struct ProbeDesc {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 pub struct ReplDesc {
-    /// Enablings of this description …
+    /// The description whose enablings are copied …
     pub matching: ProbeDesc,
-    /// … are copied to this one.
+    /// … and the description that they are copied to.
     pub create: ProbeDesc,
 }
 
-/// An image to enable.
+/// A DOF image to enable.
 #[repr(C)]
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
@@ -159,99 +185,100 @@ pub struct ReplDesc {
 pub struct Enable {
     /// Address of the DOF image.
     pub dof: u64,
-    /// Out: how many probes it matched.
+    /// Out: number of matched probes.
     pub n_matched: u32,
     /// Zero.
     pub pad: u32,
 }
 
-/// Where the file of an anonymous enabling goes to.
+/// Destination of the file of an anonymous enabling.
 #[repr(C)]
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
 pub struct AnonDesc {
-    /// In: the room at `data`, bytes; out: the file's size. Nothing is copied where the room is less.
+    /// In: size of the memory at `data`, bytes; out: size of the file. Nothing is copied if the
+    /// file is larger than the memory.
     pub size: u64,
-    /// Address of the room.
+    /// Address of the memory.
     pub data: u64,
 }
 
-/// A record within an ECB's data (`dtrace_recdesc_t`).
+/// A record in the data of an ECB (`dtrace_recdesc_t`).
 #[repr(C)]
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
 pub struct RecDesc {
-    /// The [`Action`](crate::action::Action) that makes it.
+    /// The [`Action`](crate::action::Action) that writes the record.
     pub action: u32,
-    /// Its size, bytes.
+    /// Size of the record, bytes.
     pub size: u32,
-    /// Its offset from the beginning of the ECB's data.
+    /// Offset of the record from the beginning of the ECB's data, bytes.
     pub offset: u32,
-    /// Its alignment, bytes.
+    /// Alignment of the record, bytes.
     pub alignment: u16,
-    /// The number of its format, or 0.
+    /// Number of the record's format, or 0.
     pub format: u16,
     /// The action's argument.
     pub arg: u64,
-    /// The consumer's note on the action.
+    /// A value that the consumer has attached to the action.
     pub uarg: u64,
 }
 
-/// Head of an enabled probe's description; [`RecDesc`]s follow (`dtrace_eprobedesc_t`).
+/// Header of the description of an enabled probe, followed by [`RecDesc`]s (`dtrace_eprobedesc_t`).
 #[repr(C)]
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
 pub struct EprobeDesc {
-    /// The enabled probe.
+    /// ID of the enabled probe.
     pub epid: Epid,
-    /// Its probe.
+    /// ID of its probe.
     pub probeid: ProbeId,
-    /// The consumer's note on the ECB.
+    /// A value that the consumer has attached to the ECB.
     pub uarg: u64,
-    /// Size of its data, with the [`RecHdr`], bytes.
+    /// Size of the ECB's data including the [`RecHdr`], bytes.
     pub size: u32,
-    /// In: room for records; out: how many there are.
+    /// In: number of records that there is room for; out: number of records.
     pub nrecs: i32,
 }
 
-/// Head of an aggregation's description; [`RecDesc`]s follow (`dtrace_aggdesc_t`).
+/// Header of the description of an aggregation, followed by [`RecDesc`]s (`dtrace_aggdesc_t`).
 #[repr(C)]
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
 pub struct AggDesc {
-    /// The consumer's: address of the name.
+    /// For the consumer's use: address of the name. Returned as it was passed.
     pub name: u64,
-    /// The consumer's: id of the variable.
+    /// For the consumer's use: ID of the variable. Returned as it was passed.
     pub varid: i64,
-    /// The consumer's.
+    /// For the consumer's use. Returned as it was passed.
     pub flags: i32,
-    /// The aggregation.
+    /// ID of the aggregation.
     pub id: AggId,
-    /// The enabled probe that feeds it.
+    /// The first enabled probe whose ECB feeds it.
     pub epid: Epid,
-    /// Size of its data, with the id in front, bytes.
+    /// Size of its data including the ID at the beginning, bytes.
     pub size: u32,
-    /// In: room for records; out: how many there are.
+    /// In: number of records that there is room for; out: number of records.
     pub nrecs: i32,
     /// Zero.
     pub pad: u32,
 }
 
-/// A format (`dtrace_fmtdesc_t`).
+/// A format string (`dtrace_fmtdesc_t`).
 #[repr(C)]
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
 pub struct FmtDesc {
-    /// Address for the string.
+    /// Address to which the string is copied.
     pub string: u64,
-    /// In: room there; out: length with the NUL.
+    /// In: size of the memory there; out: length of the string including its NUL.
     pub length: i32,
-    /// The format's number.
+    /// Number of the format.
     pub format: u16,
     /// Zero.
     pub pad: u16,
@@ -263,8 +290,8 @@ pub struct FmtDesc {
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
 pub struct BufDesc {
-    /// In: room at `data`, which for a principal buffer is [`crate::limits::buffer_room`] of its size at least; out: size of
-    /// the records there, bytes.
+    /// In: size of the memory at `data`; for a principal buffer at least
+    /// [`crate::limits::buffer_room`] of the buffer's size. Out: size of the records there, bytes.
     pub size: u64,
     /// The CPU.
     pub cpu: u32,
@@ -272,21 +299,22 @@ pub struct BufDesc {
     pub errors: u32,
     /// Out: records dropped since the last snapshot.
     pub drops: u64,
-    /// Address for the records.
+    /// Address to which the records are copied.
     pub data: u64,
     /// Out: offset of the oldest record.
     pub oldest: u64,
-    /// Out: time of the snapshot, ns.
+    /// Out: time of the switch, ns.
     pub timestamp: u64,
 }
 
-/// Head of each record in a principal buffer (`dtrace_rechdr_t`). An EPID of 0 alone is padding of four bytes.
+/// Header of each record in a principal buffer (`dtrace_rechdr_t`). An EPID of 0 without the time
+/// is padding of four bytes.
 #[repr(C)]
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
 pub struct RecHdr {
-    /// The enabled probe that made the record.
+    /// The enabled probe that has made the record.
     pub epid: Epid,
     /// High half of its time, ns.
     pub timestamp_hi: u32,
@@ -294,11 +322,11 @@ pub struct RecHdr {
     pub timestamp_lo: u32,
 }
 
-/// Bytes of a record's head that `bufsize` does not count: its time.
+/// Bytes of a record's header that do not count towards `bufsize`: its time.
 pub const RECORD_TIME: usize = size_of::<RecHdr>() - size_of::<Epid>();
 
 impl RecHdr {
-    /// The head of a record of `epid` at `timestamp`.
+    /// The header of a record of `epid` at `timestamp`.
     pub const fn new(epid: Epid, timestamp: u64) -> Self {
         Self {
             epid,
@@ -313,78 +341,85 @@ impl RecHdr {
     }
 }
 
-/// What happened to a consumer's tracing so far (`dtrace_status_t`).
+/// Counters and state of a consumer's tracing (`dtrace_status_t`).
 #[repr(C)]
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
 pub struct Status {
-    /// Dynamic variables dropped: no space.
+    /// Dynamic variables dropped because there was no space.
     pub dyndrops: u64,
-    /// Dynamic variables dropped: the space is being rinsed.
+    /// Dynamic variables dropped while the free space was on a rinsing list.
     pub dyndrops_rinsing: u64,
-    /// Dynamic variables dropped: the space is dirty.
+    /// Dynamic variables dropped while the free space was on a dirty list.
     pub dyndrops_dirty: u64,
     /// Speculative records dropped.
     pub specdrops: u64,
-    /// Speculations refused: buffers busy.
+    /// Speculations refused because all buffers were busy.
     pub specdrops_busy: u64,
-    /// Speculations refused: none free.
+    /// Speculations refused because no buffer was free.
     pub specdrops_unavail: u64,
-    /// Faults.
+    /// Faults in probe context.
     pub errors: u64,
-    /// Fill buffers that are full.
+    /// Number of fill buffers that are full.
     pub filled: u64,
-    /// Overflows of the strings of stacks.
+    /// Overflows of the string tables of stacks. Always 0, because the kernel records no such
+    /// strings.
     pub stkstroverflows: u64,
-    /// Faults within the handling of a fault.
+    /// Faults while the ERROR probe fired.
     pub dblerrors: u64,
-    /// The kernel has ended the tracing.
+    /// 1 if the kernel has ended the tracing.
     pub killed: u8,
-    /// `exit()` was called.
+    /// 1 if `exit()` was called.
     pub exiting: u8,
     /// Zero.
     pub pad: [u8; 6],
-    /// Linux' own from here on: probes of this consumer that fired within probe context (what it calls is traced itself),
-    /// and were lost.
+    /// The fields from here on are specific to Linux. Firings of this consumer's probes that were
+    /// dropped because the code was called from probe context.
     pub recursions: u64,
-    /// Probes of this consumer that an NMI fired on top of probe context, and were lost.
+    /// Firings of this consumer's probes that were dropped because an NMI fired them during probe
+    /// context.
     pub nmis: u64,
-    /// Firings, of whichever consumer, in code that RCU does not watch.
+    /// Firings, of any consumer, that were dropped because RCU does not watch the code.
     pub unwatched: u64,
-    /// Returns of functions, of whichever consumer, that could not be hooked when the function was called.
+    /// Returns of functions, of this consumer's probes, that were dropped because the return could
+    /// not be hooked when the function was called.
     pub returns: u64,
-    /// Probes that this consumer has described, which appeared later and could not be enabled.
+    /// Probes that this consumer has described and that appeared later, but could not be enabled or
+    /// kept.
     pub missed: u64,
-    /// Probes of this consumer that fired on CPUs which came while it traced, and were lost as there was no memory for their buffers;
-    /// counted once for each clause, of whose predicate only what compares one built-in number is asked.
+    /// Firings of this consumer's probes that were dropped on CPUs that came online during tracing,
+    /// because there was no memory for their buffers. Each clause counts. Of its predicate only a
+    /// comparison of one built-in variable with a number is evaluated first.
     pub unbuffered: u64,
-    /// How often a program, of whichever consumer, waited at a probe for memory of its own that a clause or an instruction misses, and got it
-    /// or was disturbed by a signal.
+    /// How often a process, at a probe of any consumer, waited until its own memory that a clause
+    /// or an instruction needs was paged in, and either got it or was interrupted by a signal.
     pub waits: u64,
-    /// How often one waited in vain: the memory cannot be had, or did not come in a second.
+    /// How often such a wait failed: the memory cannot be paged in, or was not there after a
+    /// second.
     pub waits_in_vain: u64,
-    /// Instructions, of whichever consumer's probes, that were left to the kernel's uprobes, which are slower, as their program has no room to
-    /// execute them elsewhere.
+    /// Instructions, of any consumer's probes, that were left to the kernel's slower uprobes
+    /// because the process has no room for an out-of-line copy.
     pub carried: u64,
-    /// How often it was not known in time whether this consumer may trace a process, which went unseen: each firing meanwhile counts, and
-    /// each time that nobody answered.
+    /// How often the right of this consumer to trace a process was not known in time, so that it
+    /// did not see the process. Each firing meanwhile counts, and each request that was not
+    /// answered.
     pub unanswered: u64,
 }
 
-/// Size of the part of [`Status`] that all systems have in common: `dtrace_status_t`, bytes.
+/// Size of the part of [`Status`] that all systems share, `dtrace_status_t`, bytes.
 pub const STATUS_COMMON_SIZE: usize = 88;
 
-/// Size of [`Status`] up to its field `missed`, bytes.
+/// Size of [`Status`] up to and including `missed`, bytes.
 pub const STATUS_FIRST_SIZE: usize = 128;
 
-/// Size of [`Status`] up to its field `unbuffered`, bytes.
+/// Size of [`Status`] up to and including `unbuffered`, bytes.
 pub const STATUS_SECOND_SIZE: usize = 136;
 
-/// Size of [`Status`] up to its field `unanswered`, bytes.
+/// Size of [`Status`] up to and including `carried`, bytes.
 pub const STATUS_THIRD_SIZE: usize = 160;
 
-/// What the kernel's DIF machine is like (`dtrace_conf_t`).
+/// Properties of the kernel's DIF machine (`dtrace_conf_t`).
 #[repr(C)]
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
@@ -392,57 +427,58 @@ pub const STATUS_THIRD_SIZE: usize = 160;
 pub struct Conf {
     /// Version of DIF.
     pub difversion: u32,
-    /// Integer registers.
+    /// Number of integer registers.
     pub difintregs: u32,
-    /// Tuple registers.
+    /// Number of tuple registers.
     pub diftupregs: u32,
-    /// Data model of the kernel, as in a DOF image.
+    /// Data model of the kernel, as in the header of a DOF image.
     pub ctfmodel: u32,
-    /// Linux' own: the module's [`INTERFACE`]; 0 of a module from before there was one.
+    /// Specific to Linux: the module's [`INTERFACE`]; 0 from modules that are older than this
+    /// field.
     pub interface: u32,
     /// Zero.
     pub pad: [u32; 7],
 }
 
-/// [`ArgDesc::ndx`]: the probe has no such argument.
+/// Value of [`ArgDesc::ndx`]: the probe has no such argument.
 pub const ARG_NONE: i32 = -1;
 
-/// Type of a probe's argument (`dtrace_argdesc_t`).
+/// Type of an argument of a probe (`dtrace_argdesc_t`).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 pub struct ArgDesc {
     /// The probe.
     pub id: ProbeId,
-    /// In: which of `args[]`; out: the same, or [`ARG_NONE`].
+    /// In: index in `args[]`; out: the same, or [`ARG_NONE`].
     pub ndx: i32,
-    /// Which native argument it comes from.
+    /// Index of the native argument that it is translated from.
     pub mapping: i32,
-    /// Native type.
+    /// Name of the native type.
     pub native: [u8; ARGTYPELEN],
-    /// Translated type; empty where it is the native one.
+    /// Name of the translated type; empty if it is the native type.
     pub xlate: [u8; ARGTYPELEN],
 }
 
-/// [`ProviderPrivileges::flags`]: needs rights over the kernel.
+/// Bit of [`ProviderPrivileges::flags`]: needs rights over the kernel.
 pub const PRIV_KERNEL: u32 = 1;
-/// [`ProviderPrivileges::flags`]: needs rights over users.
+/// Bit of [`ProviderPrivileges::flags`]: needs rights over users.
 pub const PRIV_USER: u32 = 2;
-/// [`ProviderPrivileges::flags`]: needs rights over processes.
+/// Bit of [`ProviderPrivileges::flags`]: needs rights over processes.
 pub const PRIV_PROC: u32 = 4;
-/// [`ProviderPrivileges::flags`]: only the owner's probes.
+/// Bit of [`ProviderPrivileges::flags`]: only for probes of the owner.
 pub const PRIV_OWNER: u32 = 8;
 
-/// What a consumer needs to use a provider (`dtrace_ppriv_t`).
+/// Rights that a consumer needs to use a provider (`dtrace_ppriv_t`).
 #[repr(C)]
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
 pub struct ProviderPrivileges {
-    /// `PRIV_*`.
+    /// Bits `PRIV_*`.
     pub flags: u32,
-    /// The owner.
+    /// User ID of the owner.
     pub uid: u32,
-    /// The owner's container.
+    /// Container of the owner.
     pub zoneid: u32,
 }
 
@@ -450,17 +486,18 @@ pub struct ProviderPrivileges {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 pub struct ProviderDesc {
-    /// Its name, ending with NUL.
+    /// The provider's name, which ends with NUL.
     pub name: [u8; PROVNAMELEN],
-    /// Stability of its probes' names.
+    /// Stability of the parts of its probes' names.
     pub attr: ProviderAttributes,
     /// Zero.
     pub pad: u8,
-    /// What it needs.
+    /// Rights that a consumer needs.
     pub privileges: ProviderPrivileges,
 }
 
-/// Why the last control call failed: a line of text that ends with NUL, empty where there is nothing to say.
+/// Why the last ioctl failed: a line of text that ends with NUL, or an empty string if there is
+/// nothing to report.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 pub struct Reason {
@@ -468,7 +505,7 @@ pub struct Reason {
     pub text: [u8; REASONLEN],
 }
 
-/// A user-level object's DOF (`dof_helper_t`).
+/// DOF of an object of a process (`dof_helper_t`).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 pub struct DofHelper {
@@ -480,45 +517,50 @@ pub struct DofHelper {
     pub dof: u64,
 }
 
-/// DOF that a process has registered.
+/// One registration of a process with the helper device.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 pub struct Registered {
-    /// The process, as the caller numbers it.
+    /// ID of the process in the caller's pid namespace.
     pub pid: i32,
-    /// What the registration is called by among those of its process, from 1; in: the one before.
+    /// In: number of the previous registration, 0 at first; out: number of this one among those of
+    /// its process, from 1.
     pub generation: u32,
-    /// What the image's addresses are relative to.
+    /// Base of the image's addresses.
     pub addr: u64,
-    /// In: the room at `data`, bytes; out: the image's size.
+    /// In: size of the memory at `data`, bytes; out: size of the image.
     pub size: u64,
-    /// Address of the room.
+    /// Address of the memory.
     pub data: u64,
-    /// Name of the object, as the process says it; it ends with NUL.
+    /// Name of the object as given by the process; it ends with NUL.
     pub module: [u8; MODNAMELEN],
 }
 
-/// Most bytes of an image that a process registers.
+/// Maximum size of an image that a process registers, bytes.
 pub const REGISTERED_MAX: usize = 256 << 10;
-/// Most registrations of a process, and most providers of all its images.
+/// Maximum number of registrations of a process, and of providers in all its images.
 pub const REGISTRATIONS_MAX: usize = 32;
-/// Most bytes of the images that the processes of a user have registered.
+/// Maximum size of all images that the processes of one user have registered, bytes.
 pub const REGISTERED_USER_MAX: usize = 16 << 20;
-/// Most bytes of the images that all processes have registered.
+/// Maximum size of all registered images, bytes.
 pub const REGISTERED_ALL_MAX: usize = 64 << 20;
 
-/// Helper call: registers the DOF at this address, whose addresses are the process' own. The result is a number to remove it by, from 1. EINVAL: it
-/// is no DOF of a program; E2BIG: it is too large; ENOSPC: the process, or its user, has registered too much; EFAULT: it is not there.
+/// Helper ioctl: registers the DOF at this address. Addresses in the DOF are addresses of the
+/// process. Returns the number of the registration, from 1, by which it can be removed. EINVAL:
+/// this is not DOF of a program; E2BIG: it is too large; ENOSPC: the process, its user, or all
+/// users have registered too much; EFAULT: it cannot be read.
 pub const HELPER_ADD: u32 = ioc(WRITE, HELPER_IOC_TYPE, 1, size_of::<crate::dof::Hdr>());
-/// Helper call: removes what has this number. ENOENT: nothing has.
+/// Helper ioctl: removes the registration with this number. ENOENT: there is none.
 pub const HELPER_REMOVE: u32 = ioc(WRITE, HELPER_IOC_TYPE, 2, size_of::<u32>());
-/// Helper call: as [`HELPER_ADD`], for a [`DofHelper`].
+/// Helper ioctl: as [`HELPER_ADD`], with a [`DofHelper`].
 pub const HELPER_ADDDOF: u32 = ioc(WRITE, HELPER_IOC_TYPE, 3, size_of::<DofHelper>());
-/// Helper call: the file that the process has mapped at this address has probes. The result is as that of [`HELPER_ADD`]. EFAULT: nothing is there;
-/// EACCES: it is no text of a file.
+/// Helper ioctl: declares that the file which the process has mapped at this address has probes.
+/// Returns a number as [`HELPER_ADD`] does. EFAULT: nothing is mapped there; EACCES: it is not text
+/// of a file.
 pub const HELPER_LOOK: u32 = ioc(WRITE, HELPER_IOC_TYPE, 4, size_of::<u64>());
 
-/// What illumos' numbers of helper calls begin with; the number of the call follows: 1 for [`HELPER_ADD`], 2, 3.
+/// The upper bytes of illumos' numbers of helper ioctls. The low byte is the number of the call: 1
+/// for [`HELPER_ADD`], 2 for [`HELPER_REMOVE`], 3 for [`HELPER_ADDDOF`].
 pub const HELPER_CLASSIC: u32 = 0x6474_6800;
 
 const _: () = assert!(size_of::<ProbeDesc>() == 388);

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note
 
 #![no_std]
-// As in the engine: what runs in the kernel does not index, slice or unwrap.
+// As in the engine: code that runs in the kernel must not index, slice or unwrap.
 #![cfg_attr(
     not(test),
     deny(
@@ -13,22 +13,22 @@
         clippy::unreachable
     )
 )]
-//! The contract between `dtrace.ko` and its consumers.
+//! The interface between `dtrace.ko` and its consumers.
 //!
-//! Everything that crosses `/dev/dtrace` is defined here and nowhere else: the encoding of DIF ([`dif`]) with
-//! its variables ([`var`]), subroutines ([`subr`]) and actions ([`action`]); the DOF container that carries an
-//! enabling into the kernel ([`dof`]); the control calls and their structures ([`ioctl`]); options ([`option`]),
-//! faults ([`fault`]) and limits ([`limits`]); what a probe may be called ([`names`]) and what a glob in its description
-//! stands for ([`glob`]). Module and library
-//! compile this very source; a C header is generated from it.
+//! Everything that crosses `/dev/dtrace` is defined here and nowhere else: the encoding of DIF
+//! ([`dif`]) with its variables ([`var`]), subroutines ([`subr`]) and actions ([`action`]); the DOF
+//! container, which carries an enabling into the kernel ([`dof`]); the ioctls and their structures
+//! ([`ioctl`]); options ([`option`]), faults ([`fault`]) and limits ([`limits`]); the valid names
+//! of probes ([`names`]) and the globs in probe descriptions ([`glob`]). The module and the library
+//! compile this same source; a C header is generated from it.
 //!
-//! Numbers and layouts are those of illumos and FreeBSD DTrace wherever the two agree, so that what is known
-//! about them stays true here. Where they disagree illumos' numbers hold up to its maximum, and what is Linux'
-//! own starts at 200.
+//! Numbers and layouts are those of illumos and FreeBSD DTrace where the two agree, so that
+//! knowledge about these systems applies here. Where they disagree, the numbers of illumos are used
+//! up to its maximum. Numbers that are specific to Linux start at 200.
 //!
-//! Invariants: every structure has the layout that its `const` assertion states, has no implicit padding, and
-//! may be read from any bytes (`FromBytes`); every number that comes from the other side is turned into an
-//! enumeration only by its checked `from_raw`.
+//! Invariants: every structure has the layout that its `const` assertion states, has no implicit
+//! padding, and can be read from any bytes (`FromBytes`). A number that comes from the other side
+//! becomes an enumeration only by the checked `from_raw`.
 
 pub mod action;
 pub mod dif;

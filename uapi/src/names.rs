@@ -1,35 +1,37 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note
 
-//! What the parts of a probe's name may be. The module refuses others, whoever creates the probe; the library writes what it reads
-//! of programs so that it is one.
+//! The valid names of probes. The module refuses other names, no matter who creates the probe. The
+//! library converts the names that it reads from programs to valid ones.
 //!
-//! A name is printed where people read it, and a program or a file that anybody has made may be where it comes from: so it is UTF-8, and does
-//! nothing to a terminal. A function may be called as languages like: `main.(*T).run`, `operator/`, `type:.eq.[2]interface {}`. In the other
-//! three parts there is no colon, so that a description that is printed can be taken apart in one way only, and no slash.
+//! Names are printed on terminals, and may come from a program or file that any user has made.
+//! Therefore names are UTF-8 without characters that control a terminal. The name of a function may
+//! be anything that languages use: `main.(*T).run`, `operator/`, `type:.eq.[2]interface {}`. The
+//! other three parts contain no colon, so that a printed description can be split in one way only,
+//! and no slash.
 
-/// Whether a provider, a module, a function and a probe may be called so. How long they may be is said elsewhere
-/// ([`limits`](crate::limits)).
+/// Whether `parts` are valid names of a provider, a module, a function and a probe. Their lengths
+/// are not checked here ([`limits`](crate::limits)).
 pub fn are_good(parts: [&[u8]; 4]) -> bool {
     let [provider, module, _, name] = parts;
     let is_whole = |part: &[u8]| !part.iter().any(|c| separates(char::from(*c)));
     [provider, module, name].into_iter().all(is_whole) && parts.into_iter().all(is_printable)
 }
 
-/// Whether a character separates what only functions have in their names.
+/// Whether a character is a separator, which only the names of functions may contain.
 pub fn separates(c: char) -> bool {
     matches!(c, ':' | '/')
 }
 
-/// Whether a text does nothing to a terminal.
+/// Whether a text is UTF-8 that does not control a terminal.
 pub fn is_printable(text: &[u8]) -> bool {
-    // Nearly all names are of ASCII's letters and signs.
+    // Fast path: nearly all names consist of printable ASCII.
     let is_plain = text.iter().all(|c| matches!(c, b' '..=b'~'));
     is_plain || core::str::from_utf8(text).is_ok_and(|text| !text.contains(misleads))
 }
 
-/// Whether a character does something to a terminal or to how others stand, or is not seen (Unicode's categories Cc, Cf, Zl and Zp, but
-/// for marks of single scripts).
+/// Whether a character controls a terminal, changes the order of other characters, or is invisible
+/// (Unicode's categories Cc, Cf, Zl and Zp, except for marks of single scripts).
 pub fn misleads(c: char) -> bool {
     let is_unseen = matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
         | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}');
@@ -68,7 +70,7 @@ mod tests {
             b"a\nb",
             b"a\tb",
             b"\x7f",
-            // The same sequence begins with one byte, or with one character.
+            // The same control sequence begins with one byte, or with one character.
             b"\x9b2J",
             "\u{9b}2J".as_bytes(),
             "\u{202e}".as_bytes(),

@@ -1,12 +1,13 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note
 
-//! What every numbered enumeration of the contract can do.
+//! Conversions of every numbered enumeration of this interface.
 //!
-//! A number that comes from the other side becomes an enumeration by `from_raw` alone, which knows every variant from the type
-//! itself. An enumeration with names has them in a table beside it, in the order of its numbers.
+//! A number that comes from the other side becomes an enumeration only by `from_raw`, which derives
+//! the valid numbers from the type itself. An enumeration with names has a table of names beside
+//! it, in the order of its numbers.
 
-/// Gives an enumeration `from_raw` and, where there is a table of names, `name` and `named`.
+/// Implements `from_raw` for an enumeration and, if there is a table of names, `name` and `named`.
 macro_rules! numbered {
     ($enum:ident: $raw:ident, $what:literal) => {
         impl $enum {
@@ -44,7 +45,8 @@ mod tests {
     use crate::types::Class;
     use crate::var::Var;
 
-    /// Each number of `all` that is one becomes itself again; its name, if there is a table, is its own.
+    /// Checks that each value of the table converts to its number and to its name and back, and
+    /// that the table is complete.
     macro_rules! check {
         ($enum:ident, $names:path) => {
             for (value, name) in $names {

@@ -1,41 +1,43 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note
 
-//! Options that a consumer sets in DOF's `OPTDESC` sections.
+//! Options that a consumer sets in `OPTDESC` sections of DOF.
 //!
-//! Up to `zone` the numbers are illumos'; 200 and above are Linux' own.
+//! The numbers up to `zone` are those of illumos; 200 and above are specific to Linux.
 
 use crate::numbered::numbered;
 use zerocopy_derive::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
 
-/// Value of an option that nobody has set.
+/// Value of an option that is not set.
 pub const UNSET: u64 = -2i64 as u64;
-/// How many options of the common numbering there are.
+/// Number of options that all systems share.
 pub const MAX: usize = 32;
-/// The first number of Linux' own.
+/// The first number that is specific to Linux.
 pub const LINUX_MIN: usize = 200;
-/// How many options there are.
+/// Number of all options.
 pub const COUNT: usize = MAX + 3;
 
 /// Value of [`Opt::Bufpolicy`]: keep the newest records.
 pub const BUFPOLICY_RING: u64 = 0;
 /// Value of [`Opt::Bufpolicy`]: stop at the first full buffer.
 pub const BUFPOLICY_FILL: u64 = 1;
-/// Value of [`Opt::Bufpolicy`]: two buffers, switched by the consumer.
+/// Value of [`Opt::Bufpolicy`]: two buffers, which each snapshot switches.
 pub const BUFPOLICY_SWITCH: u64 = 2;
 /// Value of [`Opt::Bufresize`]: halve the size until the allocation succeeds.
 pub const BUFRESIZE_AUTO: u64 = 0;
-/// Value of [`Opt::Bufresize`]: fail where memory is short.
+/// Value of [`Opt::Bufresize`]: fail if there is not enough memory.
 pub const BUFRESIZE_MANUAL: u64 = 1;
 
-/// Value of [`Opt::Ustackmode`]: by tables, and by frame pointers where there are none.
+/// Value of [`Opt::Ustackmode`]: walk by unwind tables, and by frame pointers where a file has no
+/// table.
 pub const USTACKMODE_AUTO: u64 = 0;
-/// Value of [`Opt::Ustackmode`]: by frame pointers alone.
+/// Value of [`Opt::Ustackmode`]: walk by frame pointers only.
 pub const USTACKMODE_FP: u64 = 1;
-/// Value of [`Opt::Ustackmode`]: by tables alone; a stack ends where there is none.
+/// Value of [`Opt::Ustackmode`]: walk by unwind tables only; a stack ends where a file has no
+/// table.
 pub const USTACKMODE_TABLE: u64 = 2;
-/// Value of [`Opt::Ustackmode`]: as [`USTACKMODE_AUTO`], and what no table led to has [`STACK_GUESSED`](crate::types::STACK_GUESSED) in records and
-/// keys.
+/// Value of [`Opt::Ustackmode`]: as [`USTACKMODE_AUTO`], but addresses that were not found by a
+/// table are marked with [`STACK_GUESSED`](crate::types::STACK_GUESSED) in records and keys.
 pub const USTACKMODE_TOLD: u64 = 3;
 
 /// Options.
@@ -57,9 +59,9 @@ pub const USTACKMODE_TOLD: u64 = 3;
 pub enum Opt {
     /// Size of a CPU's principal buffer, bytes.
     Bufsize = 0,
-    /// What happens when it is full.
+    /// What happens when a principal buffer is full: `BUFPOLICY_*`.
     Bufpolicy = 1,
-    /// Size of the dynamic variables' space, bytes.
+    /// Size of the space for dynamic variables, bytes.
     Dynvarsize = 2,
     /// Size of a CPU's aggregation buffer, bytes.
     Aggsize = 3,
@@ -67,63 +69,63 @@ pub enum Opt {
     Specsize = 4,
     /// Number of speculations.
     Nspec = 5,
-    /// Size of a string, bytes, with its NUL.
+    /// Size of a string including its NUL, bytes.
     Strsize = 6,
     /// Time between two cleanings of dynamic variables, ns.
     Cleanrate = 7,
     /// The only CPU to trace.
     Cpu = 8,
-    /// What happens when memory is short.
+    /// What happens if there is not enough memory for buffers: `BUFRESIZE_*`.
     Bufresize = 9,
-    /// Claim the anonymous state.
+    /// Claim the anonymous enabling.
     Grabanon = 10,
-    /// Indent function entry and return.
+    /// Indent output by function entry and return.
     Flowindent = 11,
-    /// Print only what is asked for.
+    /// Print only what the program prints explicitly.
     Quiet = 12,
     /// Frames of `stack()`.
     Stackframes = 13,
     /// Frames of `ustack()`.
     Ustackframes = 14,
-    /// Time between two readings of aggregations, ns.
+    /// Time between two reads of the aggregations, ns.
     Aggrate = 15,
-    /// Time between two readings of principal buffers, ns.
+    /// Time between two reads of the principal buffers, ns.
     Switchrate = 16,
-    /// Time between two readings of the status, ns.
+    /// Time between two reads of the status, ns.
     Statusrate = 17,
-    /// Destructive actions are allowed.
+    /// Permit destructive actions.
     Destructive = 18,
-    /// Blanks before a frame of a stack.
+    /// Spaces before a frame of a printed stack.
     Stackindent = 19,
-    /// Print bytes as hexadecimal always.
+    /// Always print bytes in hexadecimal.
     Rawbytes = 20,
     /// Frames of `jstack()`.
     Jstackframes = 21,
-    /// Bytes for frames of interpreted code in `jstack()`.
+    /// Bytes for frames of interpreted code in a `jstack()`.
     Jstackstrsize = 22,
     /// Sort aggregations by key.
     Aggsortkey = 23,
-    /// Sort the other way round.
+    /// Reverse the sort order.
     Aggsortrev = 24,
-    /// Which of several aggregations to sort by.
+    /// Index of the aggregation to sort by, if several are printed together.
     Aggsortpos = 25,
-    /// Which key to sort by.
+    /// Index of the key to sort by.
     Aggsortkeypos = 26,
-    /// Print records in the order of time over all CPUs.
+    /// Print the records of all CPUs in the order of time.
     Temporal = 27,
     /// Print aggregations as histograms.
     Agghist = 28,
-    /// Print quantizations packed.
+    /// Print quantizations in packed form.
     Aggpack = 29,
     /// Scale the largest bar to the full width.
     Aggzoom = 30,
-    /// Trace one zone only: illumos'. It is refused here.
+    /// Trace one zone only. An option of illumos, refused here.
     Zone = 31,
-    /// Memory that a clause's `alloca()`, `copyin()` and `copyinstr()` may take, bytes.
+    /// Memory that `alloca()`, `copyin()` and `copyinstr()` of a clause may take together, bytes.
     Scratchsize = 200,
-    /// How the stacks of programs are walked.
+    /// How user stacks are walked: `USTACKMODE_*`.
     Ustackmode = 201,
-    /// Refuse programs that have a loop.
+    /// Refuse programs that contain a loop.
     Noloops = 202,
 }
 
@@ -169,7 +171,7 @@ pub const NAMES: &[(Opt, &str)] = &[
 numbered!(Opt: u32, "option", NAMES);
 
 impl Opt {
-    /// Its place among [`COUNT`] values.
+    /// The index of the option in an array of [`COUNT`] values.
     #[inline]
     pub fn place(self) -> usize {
         match self as usize {

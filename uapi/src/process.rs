@@ -1,65 +1,70 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note
 
-//! Probes in processes: what a consumer asks the kernel to make.
+//! Probes in processes, which the kernel makes on request of a consumer.
 //!
-//! The kernel knows no symbols of programs. A consumer tells it what each probe is called and at which instructions of the process it
-//! is to fire, all in one call; the probes are then enabled by description, like any others.
+//! The kernel knows no symbols of programs. One call of the consumer names each probe and the
+//! instructions of the process at which it fires. The probes are then enabled by description, like
+//! all others.
 
 use zerocopy_derive::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// The first part of the provider's name of such probes; the number of the process follows.
+/// The first part of the provider's name of such probes. The process ID follows.
 pub const PROVIDER: &str = "pid";
 
-/// [`Probe::kind`]: fires when the function is called.
+/// Value of [`Probe::kind`]: fires when the function is called.
 pub const ENTRY: u32 = 0;
-/// [`Probe::kind`]: fires when the function returns, by whichever of its sites.
+/// Value of [`Probe::kind`]: fires when the function returns, at any of its sites.
 pub const RETURN: u32 = 1;
-/// [`Probe::kind`]: fires before one instruction, which is named by its offset in a function.
+/// Value of [`Probe::kind`]: fires before one instruction, which is named by its offset in a
+/// function.
 pub const OFFSET: u32 = 2;
-/// [`Probe::kind`]: fires before one instruction, which is named by its address in the program's file.
+/// Value of [`Probe::kind`]: fires before one instruction, which is named by its address in the
+/// program's file.
 pub const ADDRESS: u32 = 3;
-/// [`Probe::kind`]: fires where the program says so itself, by whichever of its sites; its provider is named by the program.
+/// Value of [`Probe::kind`]: a probe that the program defines. Fires at any of its sites. The
+/// program names the provider.
 pub const USDT: u32 = 4;
-/// [`Probe::kind`]: fires before one instruction, where a source line begins.
+/// Value of [`Probe::kind`]: fires before the first instruction of a source line.
 pub const LINE: u32 = 5;
 
-/// Most probes of one [`Probes`].
+/// Maximum number of probes of one [`Probes`].
 pub const PROBES_MAX: usize = 250_000;
-/// Most instructions of one [`Probes`].
+/// Maximum number of instructions of one [`Probes`].
 pub const SITES_MAX: usize = 500_000;
-/// Most arguments of one [`Probes`].
+/// Maximum number of arguments of one [`Probes`].
 pub const ARGS_MAX: usize = 1_000_000;
-/// Most arguments of one probe.
+/// Maximum number of arguments of one probe.
 pub const PROBE_ARGS_MAX: usize = 32;
-/// Most bytes of text of one [`Probes`].
+/// Maximum size of the text of one [`Probes`], bytes.
 pub const TEXT_MAX: usize = 32 << 20;
 
-/// Probes to be made in one process. Those that are there already stay as they are.
+/// Probes to make in one process. Probes that exist stay as they are.
 #[repr(C)]
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
 pub struct Probes {
-    /// The process, as the caller numbers it.
+    /// The process ID in the caller's pid namespace.
     pub pid: i32,
-    /// How many probes.
+    /// Number of probes.
     pub nprobes: u32,
-    /// How many instructions.
+    /// Number of instructions.
     pub nsites: u32,
-    /// Bytes of text.
+    /// Size of the text, bytes.
     pub text_size: u32,
-    /// Address of the probes.
+    /// Address of the [`Probe`]s.
     pub probes: u64,
-    /// Address of the instructions' addresses in the process, `u64` each.
+    /// Address of the array of the instructions' addresses in the process, `u64` each.
     pub sites: u64,
-    /// Address of the names, each of which ends with NUL.
+    /// Address of the text: the names, each of which ends with NUL.
     pub text: u64,
-    /// Out, where the call fails for one of the instructions: its index. Else `u32::MAX`.
+    /// Out: index of the instruction for which the call fails; `u32::MAX` if the cause is not an
+    /// instruction.
     pub failed: u32,
-    /// How many arguments.
+    /// Number of arguments.
     pub nargs: u32,
-    /// Address of the arguments, [`Arg`]s, of all probes together.
+    /// Address of the [`Arg`]s of all probes.
     pub args: u64,
 }
 
@@ -71,72 +76,80 @@ pub struct Probes {
 pub struct Probe {
     /// [`ENTRY`], [`RETURN`], [`OFFSET`], [`ADDRESS`], [`USDT`], [`LINE`].
     pub kind: u32,
-    /// Where in the text its module's name begins.
+    /// Offset of the module's name in the text.
     pub module: u32,
-    /// Its function's.
+    /// Offset of the function's name in the text.
     pub func: u32,
-    /// Its own.
+    /// Offset of the probe's name in the text.
     pub name: u32,
-    /// Where its function begins in the process. Of [`USDT`]: the [registration](crate::ioctl::Registered) that it goes with; 0: none.
+    /// Address of the function in the process. For [`USDT`]: number of the
+    /// [`Registered`](crate::ioctl::Registered) that the probe belongs to, or 0.
     pub start: u64,
-    /// Bytes of the function.
+    /// Size of the function, bytes.
     pub size: u64,
-    /// The first of its instructions.
+    /// Index of the first of its instructions.
     pub first: u32,
-    /// How many there are; one but for [`RETURN`] and [`USDT`].
+    /// Number of its instructions: 1, except for [`RETURN`] and [`USDT`].
     pub nsites: u32,
-    /// Of [`USDT`]: where in the text its provider's name begins, without the number of the process.
+    /// For [`USDT`]: offset of the provider's name, without the process ID, in the text.
     pub provider: u32,
-    /// Of [`USDT`]: how many arguments it has.
+    /// For [`USDT`]: number of its arguments.
     pub nargs: u32,
-    /// Of [`USDT`]: the first of its arguments: all of its first site, then all of the next.
+    /// For [`USDT`]: index of its first argument. All arguments of its first site come first, then
+    /// those of the next site.
     pub first_arg: u32,
-    /// Of [`USDT`]: at how many of its instructions, the last ones, the program only asks whether it is enabled. The first argument there is
-    /// the address of a number of 4 bytes that becomes 1 while it is, or what becomes 1 itself ([`ANSWER`]).
+    /// For [`USDT`]: at how many of its instructions, the last ones, the program only tests whether
+    /// the probe is enabled. The first argument of such a site is the address of a 4-byte number
+    /// that becomes 1 while the probe is enabled, or the register that becomes 1 ([`ANSWER`]).
     pub asks: u32,
-    /// Of [`USDT`]: where in the file the counter of two bytes is that says whether anybody has enabled the probe; 0: nowhere.
+    /// For [`USDT`]: offset in the file of the 2-byte counter of enablings of the probe; 0 if there
+    /// is none.
     pub semaphore: u64,
 }
 
-/// [`Arg::base`], [`Arg::index`]: no register.
+/// Value of [`Arg::base`] and [`Arg::index`]: no register.
 pub const NO_REGISTER: u8 = 0xff;
 
-/// [`Arg::base`]: the first of 16 vector registers, of which the lowest bytes are meant. Not part of an address.
+/// Value of [`Arg::base`]: the first of 16 vector registers, of which the lowest bytes are used.
+/// Cannot be part of an address.
 pub const VECTOR: u8 = 0x20;
 
-/// Arguments of a function in a process have the words of the calling convention by their numbers. From this one on they are the lowest 8
-/// bytes of the 16 vector registers, in which numbers in floating point are passed (System V ABI, AMD64 §3.2.3).
+/// Arguments of a function in a process are numbered as the words of the calling convention. From
+/// this number on they are the lowest 8 bytes of the 16 vector registers, in which floating-point
+/// numbers are passed (System V ABI, AMD64 §3.2.3).
 pub const VECTOR_WORD: u32 = 1 << 16;
 
-/// [`Arg::form`]: a number.
+/// Value of [`Arg::form`]: an integer.
 pub const NUMBER: u8 = 0;
-/// [`Arg::form`]: where a program asks whether its probe is enabled, the general register `base` itself becomes 1, which is
-/// that of a function's result.
+/// Value of [`Arg::form`]: at a site where the program tests whether its probe is enabled, the
+/// general register `base` itself becomes 1. It must be the register of a function's result.
 pub const ANSWER: u8 = 1;
-/// [`Arg::form`]: a number in floating point, of 4 or 8 bytes.
+/// Value of [`Arg::form`]: a floating-point number of 4 or 8 bytes.
 pub const FLOAT: u8 = 2;
 
-/// How an argument of a probe is made at one site: `value + base + (index << shift)`, or what lies there.
+/// How to compute an argument of a probe at one site: `value + base + (index << shift)`, or the
+/// value in memory at that address.
 #[repr(C)]
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
 pub struct Arg {
-    /// A constant, or a distance.
+    /// A constant or a displacement.
     pub value: u64,
-    /// A general register by the processor's number, one from [`VECTOR`] on, or [`NO_REGISTER`].
+    /// A general register by its number in the instruction set, a vector register from [`VECTOR`]
+    /// on, or [`NO_REGISTER`].
     pub base: u8,
     /// A general register, or [`NO_REGISTER`].
     pub index: u8,
-    /// 0 to 3.
+    /// Shift of the index, 0 to 3.
     pub shift: u8,
-    /// Bytes: 1, 2, 4 or 8.
+    /// Size of the argument: 1, 2, 4 or 8 bytes.
     pub size: u8,
-    /// Not 0: it is a number with a sign.
+    /// Not 0 if the argument is signed.
     pub is_signed: u8,
-    /// Not 0: it is what lies at that address.
+    /// Not 0 if the argument is in memory at the computed address.
     pub is_loaded: u8,
-    /// Not 0: it is bits 8 to 15 of the register.
+    /// Not 0 if the argument is bits 8 to 15 of the register.
     pub is_high: u8,
     /// [`NUMBER`], [`ANSWER`] or [`FLOAT`].
     pub form: u8,

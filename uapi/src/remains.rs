@@ -1,19 +1,20 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note
 
-//! What processes that have ended had mapped.
+//! The former mappings of processes that have ended.
 //!
-//! A process whose addresses were recorded may be gone when somebody asks what they mean. From a consumer's first call of
-//! [`REMAINS`](crate::ioctl::REMAINS) on the kernel notes the mappings of such processes as they end, or execute another program, and
-//! keeps the files that they executed.
+//! A process may have ended before its recorded addresses are resolved to symbols. From a
+//! consumer's first call of [`REMAINS`](crate::ioctl::REMAINS) on, the kernel notes the mappings of
+//! processes with recorded addresses when they end or execute another program, and keeps the files
+//! that they executed open.
 
 use zerocopy_derive::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// [`Remains::kind`]: memory, or a file that the consumer cannot have.
+/// Value of [`Remains::kind`]: anonymous memory, or a file that the consumer may not read.
 pub const NONE: u32 = 0;
-/// [`Remains::kind`]: a file.
+/// Value of [`Remains::kind`]: a file.
 pub const FILE: u32 = 1;
-/// [`Remains::kind`]: the kernel's own code for processes.
+/// Value of [`Remains::kind`]: the vDSO, the kernel's code for processes.
 pub const VDSO: u32 = 2;
 
 /// A mapping of a process that has ended.
@@ -22,21 +23,21 @@ pub const VDSO: u32 = 2;
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
 pub struct Remains {
-    /// Which was asked for before, 0 at first; the kernel puts this one's number here.
+    /// In: number of the previous mapping, 0 at first; out: number of this mapping.
     pub after: u64,
-    /// The number of the process in records.
+    /// The process ID in records.
     pub pid: u32,
-    /// A descriptor of the file, which the kernel has opened for the caller, if it is of a [`FILE`].
+    /// For [`FILE`]: a descriptor of the file, which the kernel has opened for the caller.
     pub fd: i32,
-    /// Where it begins.
+    /// First address of the mapping.
     pub start: u64,
-    /// Where it ends.
+    /// Address behind the mapping.
     pub end: u64,
-    /// Where in the file it begins, in bytes.
+    /// Offset of the mapping in the file, bytes.
     pub offset: u64,
-    /// Of what it is.
+    /// [`NONE`], [`FILE`] or [`VDSO`].
     pub kind: u32,
-    /// 1: it could be executed.
+    /// 1 if the mapping was executable.
     pub is_code: u32,
 }
 

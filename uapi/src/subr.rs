@@ -1,13 +1,16 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note
 
-//! Subroutine numbers: what `call` names.
+//! Subroutine numbers: the operands of `call`.
 //!
-//! 0 to 43 are the same in every DTrace; 44 to 48 are illumos'; 200 and above are Linux' own.
+//! 0 to 43 are the same in every DTrace; 44 to 48 are from illumos; 200 and above are specific to
+//! Linux.
 //!
-//! What has blanks in its name is called by the compiler alone. From 220 on are the operators of `long double`. A register
-//! does not hold such a number, so it goes by the address of its 16 bytes, x87's extended format; a result lies in scratch
-//! memory. What has no address is zero, as a variable is that was never assigned to.
+//! A program cannot call subroutines whose names contain a blank; the compiler generates their
+//! calls. The numbers from 220 on are the operators of `long double`. A register cannot hold such a
+//! number, so these subroutines pass the address of its 16 bytes, which hold x87's extended format.
+//! Results are in scratch memory. Address 0 stands for zero, the value of a variable that was never
+//! assigned.
 
 use crate::numbered::numbered;
 use zerocopy_derive::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
@@ -137,21 +140,25 @@ pub enum Subr {
     Strip = 203,
     /// `index out of bounds`: `void *(int64_t)`: always a fault, whose value is the index.
     Outside = 204,
-    /// `stack as a value`: `dt_stack_t(uint32_t)`, of that many frames: a [`StackHead`](crate::types::StackHead) and the
-    /// frames, in scratch memory.
+    /// `stack as a value`: `dt_stack_t(uint32_t)`: the kernel stack with at most that many frames.
+    /// The result, a [`StackHead`](crate::types::StackHead) and the frames, is in scratch memory.
     Stack = 205,
-    /// `user stack as a value`: `dt_stack_t(uint32_t, uint32_t)`, the same; the second is its `strsz`.
+    /// `user stack as a value`: `dt_stack_t(uint32_t, uint32_t)`: the same for the user stack; the
+    /// second argument is `strsz`.
     Ustack = 206,
     /// `taskargs`: `string(struct task_struct *)`.
     Taskargs = 207,
-    /// `__frame`: `void(uintptr_t, size_t, uintptr_t, size_t, uint32_t, uintptr_t, size_t, uint32_t)`: in a walker, puts a frame: address and greatest
-    /// size of the function's name and of the file's, its line or its place in the table, address and size of the table, and what that counts from.
+    /// `__frame`: `void(uintptr_t, size_t, uintptr_t, size_t, uint32_t, uintptr_t, size_t,
+    /// uint32_t)`: adds a frame, in a walker. The arguments are address and maximum size of the
+    /// function's name, the same for the file's name, the line or the position in the line table,
+    /// address and size of the line table, and the first line of the table.
     Frame = 208,
-    /// `__caller`: `void(uint64_t, uint64_t, uint64_t)`: in a walker that is asked for it, tells the caller of a frame: where it goes on, its stack
+    /// `__caller`: `void(uint64_t, uint64_t, uint64_t)`: returns the caller of a frame, in a walker
+    /// that runs for this purpose. The arguments are the caller's program counter, its stack
     /// pointer, and its frame pointer, 0 if that is not known.
     Caller = 209,
-    /// `__scope`: `void(uintptr_t, size_t)`: in a walker, address and greatest size of the name of what the function of the next frame that is put
-    /// belongs to.
+    /// `__scope`: `void(uintptr_t, size_t)`: sets address and maximum size of the name of the scope
+    /// to which the function of the next added frame belongs, in a walker.
     Scope = 210,
     /// `long double +`: `long double(long double, long double)`.
     LdAdd = 220,
@@ -185,7 +192,7 @@ pub enum Subr {
     LdToUnsigned = 234,
 }
 
-/// Every subroutine with the name that D gives it.
+/// All subroutines with their names in D.
 pub const NAMES: &[(Subr, &str)] = &[
     (Subr::Rand, "rand"),
     (Subr::MutexOwned, "mutex_owned"),
@@ -267,17 +274,19 @@ pub const NAMES: &[(Subr, &str)] = &[
 numbered!(Subr: u16, "subroutine", NAMES);
 
 impl Subr {
-    /// Whether this is an operator of D's, or a part of one, and no function: its name is for listings.
+    /// Whether this is an operator of D or a part of one, not a function. The names of operators
+    /// appear only in listings.
     pub fn is_operator(self) -> bool {
         matches!(self, Self::Outside | Self::Stack | Self::Ustack) || self >= Self::LdAdd
     }
 
-    /// Whether only walkers call it: see [`interp`](crate::interp).
+    /// Whether only walkers may call it: see [`interp`](crate::interp).
     pub fn is_walkers(self) -> bool {
         matches!(self, Self::Frame | Self::Caller | Self::Scope)
     }
 
-    /// Whether the subroutine changes what it traces, so that only a destructive consumer may call it.
+    /// Whether the subroutine modifies the traced process, so that only a destructive consumer may
+    /// call it.
     pub fn is_destructive(self) -> bool {
         matches!(self, Self::Copyout | Self::Copyoutstr)
     }

@@ -1,44 +1,45 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note
 
-//! Types that DIF, DOF and the control calls share.
+//! Types that DIF, DOF and the ioctls share.
 
 use crate::numbered::numbered;
 use zerocopy_derive::{FromBytes, Immutable, IntoBytes, KnownLayout, TryFromBytes};
 
-/// Identifies a probe; 0 is none.
+/// ID of a probe; 0 means none.
 pub type ProbeId = u32;
-/// Identifies an enabled probe: one ECB of one consumer. 0 stands for padding in a buffer.
+/// ID of an enabled probe: one ECB of one consumer. 0 means padding in a buffer.
 pub type Epid = u32;
-/// Identifies an aggregating action of one consumer; 0 is none.
+/// ID of an aggregating action of one consumer; 0 means none.
 pub type AggId = u32;
 
-/// [`DifType::kind`] of a value typed by the consumer; the name recalls the Compact C Type Format.
+/// Value of [`DifType::kind`]: a type that only the consumer interprets. The name is that of the
+/// Compact C Type Format.
 pub const DIF_TYPE_CTF: u8 = 0;
-/// [`DifType::kind`] of a D string.
+/// Value of [`DifType::kind`]: a D string.
 pub const DIF_TYPE_STRING: u8 = 1;
 
-/// [`DifType::flags`]: the value is a kernel-space address of the data.
+/// Bit of [`DifType::flags`]: the value is the kernel address of the data.
 pub const DIF_TF_BYREF: u8 = 1;
-/// [`DifType::flags`]: the value is a user-space address of the data.
+/// Bit of [`DifType::flags`]: the value is the user address of the data.
 pub const DIF_TF_BYUREF: u8 = 2;
 
-/// [`DifVar::kind`] of an array.
+/// Value of [`DifVar::kind`]: an array.
 pub const DIFV_KIND_ARRAY: u8 = 0;
-/// [`DifVar::kind`] of a scalar.
+/// Value of [`DifVar::kind`]: a scalar.
 pub const DIFV_KIND_SCALAR: u8 = 1;
-/// [`DifVar::scope`] of a global variable.
+/// Value of [`DifVar::scope`]: a global variable.
 pub const DIFV_SCOPE_GLOBAL: u8 = 0;
-/// [`DifVar::scope`] of a thread-local variable (`self->`).
+/// Value of [`DifVar::scope`]: a thread-local variable (`self->`).
 pub const DIFV_SCOPE_THREAD: u8 = 1;
-/// [`DifVar::scope`] of a clause-local variable (`this->`).
+/// Value of [`DifVar::scope`]: a clause-local variable (`this->`).
 pub const DIFV_SCOPE_LOCAL: u8 = 2;
-/// [`DifVar::flags`]: the DIFO reads the variable.
+/// Bit of [`DifVar::flags`]: the DIFO reads the variable.
 pub const DIFV_F_REF: u16 = 1;
-/// [`DifVar::flags`]: the DIFO writes the variable.
+/// Bit of [`DifVar::flags`]: the DIFO writes the variable.
 pub const DIFV_F_MOD: u16 = 2;
 
-/// The type of what a DIFO returns, or of a variable (`dtrace_diftype_t`).
+/// The type of a DIFO's result or of a variable (`dtrace_diftype_t`).
 #[repr(C)]
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
@@ -46,7 +47,7 @@ pub const DIFV_F_MOD: u16 = 2;
 pub struct DifType {
     /// [`DIF_TYPE_CTF`] or [`DIF_TYPE_STRING`].
     pub kind: u8,
-    /// The consumer's own note on the type's kind.
+    /// The consumer's number of the kind of type. Only the consumer interprets it.
     pub ckind: u8,
     /// [`DIF_TF_BYREF`], [`DIF_TF_BYUREF`].
     pub flags: u8,
@@ -64,7 +65,7 @@ pub struct DifType {
 pub struct DifVar {
     /// Offset of the name in the DIFO's string table.
     pub name: u32,
-    /// Variable id, see [`crate::var`].
+    /// The variable's ID: see [`crate::var`].
     pub id: u32,
     /// `DIFV_KIND_*`.
     pub kind: u8,
@@ -76,31 +77,35 @@ pub struct DifVar {
     pub ty: DifType,
 }
 
-/// What stands behind the last address of a user stack whose caller was not found, if there is room. It is no address of a program.
+/// Follows the last address of a user stack whose next caller could not be found, if there is room.
+/// It is not an address of a program.
 pub const STACK_LOST: u64 = 0x2000_0000_0000_0000;
 
-/// What is added to an address of a user stack that a frame pointer led to, or code that was looked at, where that is to be told. No
-/// address of a program has that bit.
+/// Bit that marks an address of a user stack which was found by a frame pointer or by inspecting
+/// code, if the consumer requests such marks ([`USTACKMODE_TOLD`](crate::option::USTACKMODE_TOLD)).
+/// No address of a program has this bit.
 pub const STACK_GUESSED: u64 = 0x4000_0000_0000_0000;
 
-/// What is added to an address of a user stack that was interrupted there, and where no program can be: 0, or one of more than 56 bits (Linux:
-/// `Documentation/arch/x86/x86_64/mm.rst`). A program may have jumped there, or say that it has.
+/// Bits that mark the address at which a user stack was interrupted if no program can be there: 0,
+/// or an address of more than 56 bits (Linux: `Documentation/arch/x86/x86_64/mm.rst`). The program
+/// may have jumped there, or may have forged the frame.
 pub const STACK_NOWHERE: u64 = 0xc000_0000_0000_0000;
 
-/// The beginning of a stack that is a value of D's (`dt_stack_t`); the addresses follow, 8 bytes each and innermost first, with
-/// zeros behind the last, or [`STACK_LOST`] and then zeros.
+/// Header of a stack that is a value in D (`dt_stack_t`). The addresses follow, 8 bytes each,
+/// innermost first. The rest of the memory is zero, except for a [`STACK_LOST`] directly behind the
+/// last address.
 #[repr(C)]
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
 pub struct StackHead {
-    /// Addresses that mean something.
+    /// Number of valid addresses.
     pub depth: u32,
-    /// 1 for the stack of a process, 0 for the kernel's.
+    /// 1 for the stack of a process, 0 for a kernel stack.
     pub is_user: u32,
-    /// The process whose stack it is, 0 for the kernel's.
+    /// ID of the process whose stack it is, 0 for a kernel stack.
     pub pid: u32,
-    /// What the program asked of `ustack()` for strings, bytes; no strings are kept.
+    /// The string size that the program passed to `ustack()`, bytes. No strings are stored.
     pub strsz: u32,
 }
 
@@ -108,7 +113,7 @@ const _: () = assert!(size_of::<StackHead>() == 16);
 const _: () = assert!(size_of::<DifType>() == 8);
 const _: () = assert!(size_of::<DifVar>() == 20);
 
-/// How far a name or its data may be relied on (`dtrace_stability_t`).
+/// Stability of a name or its data (`dtrace_stability_t`).
 #[repr(u8)]
 #[derive(
     Clone,
@@ -129,13 +134,13 @@ pub enum Stability {
     Internal = 0,
     /// Private to the kernel.
     Private = 1,
-    /// Will go away.
+    /// Will be removed.
     Obsolete = 2,
-    /// Controlled by somebody else.
+    /// Controlled by another party.
     External = 3,
     /// New or rapidly changing.
     Unstable = 4,
-    /// Less likely to change.
+    /// Less likely to change than [`Unstable`](Self::Unstable).
     Evolving = 5,
     /// Changes only with a major release.
     Stable = 6,
@@ -143,7 +148,7 @@ pub enum Stability {
     Standard = 7,
 }
 
-/// Which machines a name or its data exists on (`dtrace_class_t`).
+/// The machines on which a name or its data exists (`dtrace_class_t`).
 #[repr(u8)]
 #[derive(
     Clone,
@@ -160,15 +165,15 @@ pub enum Stability {
     KnownLayout,
 )]
 pub enum Class {
-    /// Not known.
+    /// Unknown.
     Unknown = 0,
-    /// This model of CPU.
+    /// Only this model of CPU.
     Cpu = 1,
-    /// This platform.
+    /// Only this platform.
     Platform = 2,
-    /// This group of platforms.
+    /// Only this group of platforms.
     Group = 3,
-    /// This instruction set.
+    /// Only this instruction set.
     Isa = 4,
     /// All machines.
     Common = 5,
@@ -178,7 +183,8 @@ numbered!(Stability: u8, "stability");
 
 numbered!(Class: u8, "class");
 
-/// Stability of a name, its data, and its dependency class (`dtrace_attribute_t`), as raw numbers.
+/// Stability of a name and of its data, and the dependency class (`dtrace_attribute_t`), as raw
+/// numbers.
 #[repr(C)]
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
@@ -193,7 +199,7 @@ pub struct Attribute {
 }
 
 impl Attribute {
-    /// An attribute from its three parts.
+    /// Makes an attribute from its three parts.
     pub const fn new(name: Stability, data: Stability, class: Class) -> Self {
         Self {
             name: name as u8,
@@ -203,21 +209,21 @@ impl Attribute {
     }
 }
 
-/// The attributes of a provider, part by part of its probes' names (`dtrace_pattr_t`).
+/// The attributes of a provider, for each part of its probes' names (`dtrace_pattr_t`).
 #[repr(C)]
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
 pub struct ProviderAttributes {
-    /// Of the provider's name.
+    /// The provider's name.
     pub provider: Attribute,
-    /// Of its modules' names.
+    /// The modules' names.
     pub module: Attribute,
-    /// Of its functions' names.
+    /// The functions' names.
     pub func: Attribute,
-    /// Of its probes' names.
+    /// The probes' names.
     pub name: Attribute,
-    /// Of its probes' arguments.
+    /// The probes' arguments.
     pub args: Attribute,
 }
 

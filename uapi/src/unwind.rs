@@ -1,18 +1,19 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note
 
-//! Tables by which user stacks are walked.
+//! Unwind tables, by which the kernel walks user stacks.
 //!
-//! Of a file that a stack leads into and that has no table the kernel keeps note, as long as some consumer asks for such files
-//! ([`WANTED`](crate::ioctl::WANTED)). That gets a descriptor to read it by, makes the table, and gives it to the kernel
-//! ([`TABLE`](crate::ioctl::TABLE)), where it serves everybody. The table's own layout is `kmod/unwind`'s.
+//! If a stack leads into a file that has no table, the kernel notes the file, provided that a
+//! consumer serves such files ([`WANTED`](crate::ioctl::WANTED)). That consumer gets a descriptor
+//! of the file, compiles its table, and passes it to the kernel ([`TABLE`](crate::ioctl::TABLE)),
+//! which uses it for all consumers. The layout of the table is defined by `kmod/unwind`.
 
 use zerocopy_derive::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// Most bytes of a [`Table`].
+/// Maximum size of a [`Table`], bytes.
 pub const TABLE_MAX: u32 = 64 << 20;
 
-/// The table of a file.
+/// The unwind table of a file.
 #[repr(C)]
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
@@ -20,11 +21,12 @@ pub const TABLE_MAX: u32 = 64 << 20;
 pub struct Table {
     /// A descriptor of the file.
     pub fd: i32,
-    /// How many bytes; 0: nothing is told of the file, which is not asked for again.
+    /// Size of the table, bytes. 0: no table can be made of the file; the kernel does not request
+    /// it again.
     pub size: u32,
-    /// Their address.
+    /// Address of the table.
     pub bytes: u64,
-    /// When the file had been changed last before it was read (`st_ctim`), in nanoseconds.
+    /// Time of the last change of the file (`st_ctim`), taken before the file was read, ns.
     pub changed: u64,
 }
 

@@ -1,23 +1,25 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note
 
-//! Variable ids: what `ldgs`, `ldga`, `ldta`, `ldts`, `ldls` and their stores name.
+//! Variable IDs: the operands of `ldgs`, `ldga`, `ldta`, `ldts`, `ldls` and the corresponding
+//! stores.
 //!
-//! Ids below 0x100 are arrays, the rest scalars and associative arrays; a program's own variables start at
-//! [`ARRAY_UBASE`] and [`OTHER_UBASE`]. Built-ins up to `errno` have illumos' numbers; 0x0200 and above are Linux'.
+//! IDs below 0x100 are arrays; the others are scalars and associative arrays. A program's own
+//! variables start at [`ARRAY_UBASE`] and [`OTHER_UBASE`]. Built-in variables up to `errno` have
+//! the numbers of illumos; those from 0x0200 on are specific to Linux.
 
 use crate::numbered::numbered;
 use zerocopy_derive::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
 
-/// Greatest id of an array.
+/// Greatest ID of an array.
 pub const ARRAY_MAX: u16 = 0x00ff;
-/// First array of a program's own.
+/// First ID of a program's own arrays.
 pub const ARRAY_UBASE: u16 = 0x0080;
-/// First id of a scalar or associative array.
+/// First ID of scalars and associative arrays.
 pub const OTHER_MIN: u16 = 0x0100;
-/// First scalar or associative array of a program's own.
+/// First ID of a program's own scalars and associative arrays.
 pub const OTHER_UBASE: u16 = 0x0500;
-/// Greatest id.
+/// Greatest ID.
 pub const OTHER_MAX: u16 = 0xffff;
 
 /// Built-in variables.
@@ -39,23 +41,23 @@ pub const OTHER_MAX: u16 = 0xffff;
 pub enum Var {
     /// The probe's arguments, as an array.
     Args = 0x0000,
-    /// The interrupted kernel registers.
+    /// The kernel registers at the interruption.
     Regs = 0x0001,
-    /// The interrupted thread's user registers.
+    /// The current thread's user registers.
     Uregs = 0x0002,
-    /// What a walker knows of the frame that it runs for: see [`interp`](crate::interp).
+    /// The properties of the frame that a walker runs for: see [`interp`](crate::interp).
     Walk = 0x0040,
     /// Address of the current thread's `task_struct`.
     Curthread = 0x0100,
-    /// Nanoseconds of a clock that never steps back.
+    /// Nanoseconds of a monotonic clock.
     Timestamp = 0x0101,
-    /// Nanoseconds that the current thread has spent on a CPU, less DTrace's own.
+    /// Nanoseconds that the current thread has run on a CPU, without the time spent in DTrace.
     Vtimestamp = 0x0102,
-    /// Interrupt level: 0 in a thread, else nonzero.
+    /// Interrupt level: 0 in a thread, otherwise not 0.
     Ipl = 0x0103,
-    /// Id of the enabled probe.
+    /// ID of the enabled probe.
     Epid = 0x0104,
-    /// Id of the probe.
+    /// ID of the probe.
     Id = 0x0105,
     /// First argument.
     Arg0 = 0x0106,
@@ -77,9 +79,9 @@ pub enum Var {
     Arg8 = 0x010e,
     /// Tenth argument.
     Arg9 = 0x010f,
-    /// Frames of the kernel stack.
+    /// Number of frames of the kernel stack.
     Stackdepth = 0x0110,
-    /// Program counter that called the probe's function.
+    /// Return address in the caller of the probe's function.
     Caller = 0x0111,
     /// Name of the probe's provider.
     Probeprov = 0x0112,
@@ -89,9 +91,9 @@ pub enum Var {
     Probefunc = 0x0114,
     /// Name of the probe.
     Probename = 0x0115,
-    /// Process id of the current thread.
+    /// Process ID of the current thread.
     Pid = 0x0116,
-    /// Thread id of the current thread.
+    /// Thread ID of the current thread.
     Tid = 0x0117,
     /// Name of the current process.
     Execname = 0x0118,
@@ -99,25 +101,25 @@ pub enum Var {
     Zonename = 0x0119,
     /// Nanoseconds since 1970-01-01 00:00 UTC.
     Walltimestamp = 0x011a,
-    /// Frames of the user stack.
+    /// Number of frames of the user stack.
     Ustackdepth = 0x011b,
-    /// Program counter that called the current user function.
+    /// Return address in the caller of the current user function.
     Ucaller = 0x011c,
-    /// Process id of the parent.
+    /// Process ID of the parent.
     Ppid = 0x011d,
-    /// Real user id.
+    /// Real user ID.
     Uid = 0x011e,
-    /// Real group id.
+    /// Real group ID.
     Gid = 0x011f,
-    /// Error of the last system call of the current thread.
+    /// Error number of the current thread's last system call.
     Errno = 0x0120,
     /// Number of the current CPU.
     Cpu = 0x0200,
-    /// Arguments of the current process.
+    /// Command-line arguments of the current process.
     Execargs = 0x0201,
 }
 
-/// Every built-in variable with the name that D gives it.
+/// All built-in variables with their names in D.
 pub const NAMES: &[(Var, &str)] = &[
     (Var::Args, "args"),
     (Var::Regs, "regs"),

@@ -3,7 +3,7 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * Sizes of requests to block devices, by the program that was running when they were issued.
+ * Sizes of the requests to block devices, by the process that was running when they were issued.
  */
 
 #pragma D option quiet

@@ -3,7 +3,8 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * Programs that a boot starts, with the time since the module was loaded. For the next boot, and after it:
+ * Programs that are started during boot, with the time since the module was loaded. Run the first
+ * command to trace the next boot, and the second one after the boot:
  *
  *	dtrace -A -s boot-exec.d
  *	dtrace -ae

@@ -3,8 +3,8 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * Requests to block devices while the machine boots: when, by whom, where, how much; and the sum of each program. For the next
- * boot, and after it:
+ * Requests to block devices during boot: time, process, sector and size; and the sum of bytes by
+ * program. Run the first command to trace the next boot, and the second one after the boot:
  *
  *	dtrace -A -s boot-io.d
  *	dtrace -ae

@@ -3,8 +3,9 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * Modules that a boot loads, and the drivers' probing of devices, with the time since the module was loaded. For the next boot,
- * and after it:
+ * Modules that are loaded during boot, and the drivers' probing of devices with its duration. Times
+ * in the first column count from the loading of the DTrace module. Run the first command to trace
+ * the next boot, and the second one after the boot:
  *
  *	dtrace -A -s boot-modules.d
  *	dtrace -ae

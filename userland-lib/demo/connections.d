@@ -3,7 +3,7 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * Connections that programs ask for: address and port of version 4 of the internet protocol.
+ * Calls of connect(2) with an IPv4 address: address, port, and error number.
  */
 
 #pragma D option quiet

@@ -3,7 +3,7 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * What the CPUs do: nothing, the kernel's work, or a program's.
+ * States of the CPUs, sampled 499 times a second: idle, in the kernel, or in a program.
  */
 
 #pragma D option quiet

@@ -3,12 +3,12 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * Switches between tasks each second, and for how long a task ran on average.
+ * Context switches each second, and the average time that a task ran before it was switched out.
  */
 
 #pragma D option quiet
 
-/* When the task that runs on a CPU began to. */
+/* By CPU: the time of its last switch. */
 uint64_t ran[int];
 
 dtrace:::BEGIN

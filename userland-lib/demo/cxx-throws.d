@@ -3,8 +3,8 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * The exceptions that C++ programs throw, throw again and catch, by type and by where. A type has its name behind 8 bytes; it is that of the
- * linker: `c++filt -t` reads it.
+ * C++ exceptions that are thrown, rethrown and caught, by program, type and caller. The type_info
+ * has a pointer to the name of the type at offset 8. The name is mangled: `c++filt -t` decodes it.
  */
 
 #pragma D option quiet

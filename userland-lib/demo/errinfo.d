@@ -3,7 +3,7 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * System calls that fail, by program and error.
+ * Failed system calls, by program, call and error number.
  */
 
 #pragma D option quiet

@@ -3,7 +3,8 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * Programs as they are started: who asked for which, and whether it came to be.
+ * Calls of execve(2): the program that made the call, the program that it starts, and the error
+ * number.
  */
 
 #pragma D option quiet

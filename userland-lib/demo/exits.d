@@ -3,7 +3,8 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * Processes as they end, with their status.
+ * Processes that end by exit_group(2), with their exit status. Processes that are killed by a
+ * signal are not shown.
  */
 
 #pragma D option quiet

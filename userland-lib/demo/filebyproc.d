@@ -3,7 +3,7 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * Files that programs open, and how often.
+ * Number of times that each program opens each file by openat(2).
  */
 
 syscall::openat:entry
@@ -11,7 +11,7 @@ syscall::openat:entry
 	self->path = arg1;
 }
 
-/* When the call begins, the page that the path is in need not be there. */
+/* Read the path when the call returns: on entry the page with the path need not be in memory. */
 syscall::openat:return
 /self->path/
 {

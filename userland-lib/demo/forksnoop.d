@@ -3,7 +3,7 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * Tasks as they are made.
+ * New tasks, with the process that creates them.
  */
 
 #pragma D option quiet

@@ -3,7 +3,7 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * How long a function of the kernel takes: functime.d vfs_read.
+ * Duration of the calls of a kernel function: functime.d vfs_read.
  */
 
 #pragma D option quiet

@@ -3,7 +3,7 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * The functions that the kernel is in, sampled 997 times a second on every CPU.
+ * The 30 kernel functions that run most often, sampled 997 times a second on every CPU.
  */
 
 #pragma D option quiet

@@ -3,7 +3,7 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * The functions that one process is in (-p or -c), sampled 997 times a second.
+ * The 30 functions of a process (-p or -c) that run most often, sampled 997 times a second.
  */
 
 #pragma D option quiet

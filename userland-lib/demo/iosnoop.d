@@ -3,7 +3,7 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * Requests to block devices: who, where, how much, and how long it took.
+ * Requests to block devices: process, sector, size and duration.
  */
 
 #pragma D option quiet

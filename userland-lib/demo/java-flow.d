@@ -3,8 +3,9 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * The methods that one thread after the other of a Java program (-c or -p) calls, with their depth. The program must have been started with
- * java -XX:+DTraceMethodProbes. An argument is the class to begin with, as the machine spells it: java-flow.d org/shop/Sale.
+ * Calls of methods in a Java program (-c or -p), by thread, indented by depth. Start the program
+ * with java -XX:+DTraceMethodProbes. An optional argument names the class whose methods begin the
+ * trace, in the JVM's spelling: java-flow.d org/shop/Sale.
  */
 
 #pragma D option quiet

@@ -3,7 +3,8 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * How often Java programs collect garbage, and how long that takes: of everything and of the young generation only.
+ * Garbage collections of Java programs with their duration, full collections and collections of the
+ * young generation.
  */
 
 #pragma D option quiet

@@ -3,8 +3,9 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * The methods of a Java program (-c or -p) by calls and time, the methods that they call included. The program must have been started with
- * java -XX:+DTraceMethodProbes, which makes it slow. Times are sums in nanoseconds.
+ * Number of calls of the methods of a Java program (-c or -p) and total time in nanoseconds,
+ * including called methods. Start the program with java -XX:+DTraceMethodProbes, which makes it
+ * slow.
  */
 
 #pragma D option quiet

@@ -3,8 +3,8 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * The objects that a Java program (-c or -p) makes, by class: how many, and how many bytes. The program must have been started with
- * java -XX:+DTraceAllocProbes.
+ * Objects that a Java program (-c or -p) allocates, by class: number and bytes. Start the program
+ * with java -XX:+DTraceAllocProbes.
  */
 
 #pragma D option quiet

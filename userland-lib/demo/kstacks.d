@@ -3,7 +3,7 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * Where the kernel is, as stacks, sampled 97 times a second.
+ * The 10 kernel stacks that occur most often, sampled 97 times a second.
  */
 
 #pragma D option quiet

@@ -3,13 +3,14 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * Memory that a process (-c or -p) has got from the C library while this ran and has not given back, by who asked for it.
+ * Memory that a process (-c or -p) has allocated from the C library during tracing and has not
+ * freed, by caller.
  */
 
 #pragma D option quiet
 #pragma D option dynvarsize=16m
 
-/* Of the pieces that are in use. */
+/* By address of each block in use: its size and its caller. */
 uint64_t bytes[uint64_t];
 uint64_t who[uint64_t];
 
@@ -25,7 +26,7 @@ pid$target::calloc:entry
 	self->by = ucaller;
 }
 
-/* Of nothing, it is malloc(), which realloc() calls. */
+/* realloc(NULL, size) calls malloc(), which counts it. */
 pid$target::realloc:entry
 /arg0/
 {

@@ -3,7 +3,8 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * The sizes of memory that a process (-c or -p) asks the C library for, and who asks for most.
+ * Sizes of the memory blocks that a process (-c or -p) requests from the C library, and number and
+ * bytes by caller.
  */
 
 #pragma D option quiet
@@ -22,7 +23,7 @@ pid$target::calloc:entry
 	@bytes[ucaller] = sum(arg0 * arg1);
 }
 
-/* Of nothing, it is malloc(), which realloc() calls. */
+/* realloc(NULL, size) calls malloc(), which counts it. */
 pid$target::realloc:entry
 /arg0/
 {

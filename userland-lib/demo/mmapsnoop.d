@@ -3,7 +3,7 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * Files that are mapped into memory, and how large.
+ * Mappings of files into memory: process, size in bytes, and file descriptor.
  */
 
 #pragma D option quiet

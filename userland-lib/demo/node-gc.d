@@ -3,7 +3,8 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * How often and how long node collects garbage (-c or -p). It has no probes of its own: these are functions of its V8.
+ * Garbage collections of a node program (-c or -p) with their duration. Node has no USDT probes for
+ * this, so the script traces a function of V8.
  */
 
 #pragma D option quiet

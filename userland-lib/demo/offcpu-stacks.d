@@ -3,8 +3,8 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * Where a program (-c or -p) waits, as stacks of the kernel and of its own, with the nanoseconds that it was off the CPU there. Functions that
- * are interpreted stand in brackets.
+ * The 20 kernel and user stacks where a program (-c or -p) waits longest, with the total time off
+ * the CPU in nanoseconds. Interpreted functions are shown in brackets.
  */
 
 #pragma D option quiet

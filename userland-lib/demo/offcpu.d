@@ -3,7 +3,7 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * How long programs are off the CPU between two turns.
+ * Times that programs are off the CPU between two periods on a CPU.
  */
 
 #pragma D option quiet

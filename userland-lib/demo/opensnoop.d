@@ -3,7 +3,7 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * Files as they are opened, with the descriptor or the error that came of it.
+ * Files that are opened, with the resulting descriptor or error number.
  */
 
 #pragma D option quiet

@@ -3,9 +3,12 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * The objects that a program of Perl 5.40 (-c or -p) blesses, by package, and from where. Debian's perl has no probes of its own, and exports
- * none of the functions that execute calls. A package has its name, or an array of names, behind 32 bytes of its body; a name its text
- * behind 8 bytes. Where the program is, the interpreter's first argument knows: a line and a file.
+ * Objects that a program of Perl 5.40 (-c or -p) blesses, by package, file and line. Debian's perl
+ * has no USDT probes and does not export the functions that execute calls, so the script traces
+ * Perl_sv_bless(). The body of a package has the name at offset 32, or an array of names if the
+ * count at offset 60 is not 0; the text of a name is at offset 8. The first argument is the
+ * interpreter, which has the current statement at offset 208; a statement has its line at offset 36
+ * and its file at offset 48.
  */
 
 #pragma D option quiet

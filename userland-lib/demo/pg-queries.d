@@ -3,7 +3,8 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * What PostgreSQL's servers are asked, how long each query took, and by which steps. Servers that begin later are seen too.
+ * Queries of PostgreSQL servers with their duration, and the durations of the steps of queries.
+ * Servers that start later are traced, too.
  */
 
 #pragma D option quiet

@@ -3,9 +3,10 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * The objects that a PHP program (-c or -p) makes, by class, the files that it compiles, and how long it collects garbage. It has no probes
- * of its own: these are functions of its Zend engine. A class has its name behind a byte and padding, a string its text behind 24 bytes, and
- * a file's handle its name in front.
+ * Objects that a PHP program (-c or -p) creates, by class; files that it compiles; and its garbage
+ * collections. PHP has no USDT probes for this, so the script traces functions of the Zend engine.
+ * A class has its name at offset 8, a string its text at offset 24, and a file handle its name at
+ * offset 40.
  */
 
 #pragma D option quiet

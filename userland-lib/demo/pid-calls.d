@@ -3,7 +3,8 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * How often a process (-c or -p) calls which functions of a module, and from where: pid-calls.d a.out -c COMMAND.
+ * Number of calls of the functions of a module in a process (-c or -p), by function and caller:
+ * pid-calls.d a.out -c COMMAND.
  */
 
 #pragma D option quiet

@@ -3,7 +3,8 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * The calls of functions of a module of a process (-c or -p), each thread's with its depth: pid-flow.d a.out '*' -c COMMAND.
+ * Calls of the functions of a module in a process (-c or -p), by thread, indented by depth:
+ * pid-flow.d a.out '*' -c COMMAND.
  */
 
 #pragma D option quiet

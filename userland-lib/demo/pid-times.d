@@ -3,8 +3,8 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * How long functions of a module of a process (-c or -p) take: the whole of it, and without the functions of the module that they call:
- * pid-times.d a.out -c COMMAND. Times are sums in nanoseconds.
+ * Total time of the functions of a module in a process (-c or -p), with and without the functions
+ * of the same module that they call: pid-times.d a.out -c COMMAND. Times are in nanoseconds.
  */
 
 #pragma D option quiet

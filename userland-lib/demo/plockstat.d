@@ -3,13 +3,13 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * For how long the threads of a process hold its mutexes and readers/writer locks, and how often and how long they sleep for them:
- * plockstat.d -c COMMAND, or plockstat.d 10 -p PID for ten seconds. Times are averages in nanoseconds; of the sleeps it is told too
- * by which way the threads came there.
+ * How long the threads of a process hold its mutexes and readers/writer locks, and how often and
+ * how long they sleep for them: plockstat.d -c COMMAND, or plockstat.d 10 -p PID for ten seconds.
+ * Times are averages in nanoseconds. Sleeps are also shown by the user stacks that led to them.
  *
- * A wait for a condition gives the mutex up and takes it again. What the C library does for robust locks, for those that lend priorities and
- * those with a time limit is in functions without a name, to which it jumps: there a lock is taken when it jumps, or when
- * its sleep ends.
+ * A wait for a condition releases the mutex and acquires it again. The C library implements robust
+ * locks, priority-inheriting locks and locks with a timeout in functions without symbols, to which
+ * it jumps. For these a lock counts as acquired when the library jumps, or when its sleep ends.
  */
 
 #pragma D option quiet
@@ -19,7 +19,10 @@ inline int MUTEX = 1;
 inline int READER = 2;
 inline int WRITER = 3;
 
-/* By lock: since when the thread has it, where it asked for it, how, and how often again. */
+/*
+ * By lock: when the thread acquired it, from which caller, in which mode, and how many more times
+ * recursively.
+ */
 self uint64_t taken[uint64_t];
 self uint64_t by[uint64_t];
 self int how[uint64_t];
@@ -69,7 +72,10 @@ pid$target::pthread_rwlock_clockwrlock:entry
 	self->jumped = 0;
 }
 
-/* FUTEX_WAIT, FUTEX_LOCK_PI, FUTEX_WAIT_BITSET, FUTEX_LOCK_PI2 on a word of the lock, whose largest kind has 56 bytes. */
+/*
+ * FUTEX_WAIT, FUTEX_LOCK_PI, FUTEX_WAIT_BITSET, FUTEX_LOCK_PI2 on a word within the lock. The
+ * largest kind of lock has 56 bytes.
+ */
 syscall::futex:entry
 /self->lock && arg0 - self->lock < 56 && (1 << (arg1 & 0x7f) & 0x2241)/
 {
@@ -95,7 +101,7 @@ syscall::futex:return
 	self->slept += this->nanos;
 }
 
-/* Where it has jumped. The library has given up for ETIMEDOUT only. */
+/* A sleep after a jump. Only ETIMEDOUT (110) means that the library has given up. */
 syscall::futex:return
 /self->slept && self->jumped/
 {
@@ -124,7 +130,10 @@ pid$target::pthread_rwlock_*rdlock:return,
 pid$target::pthread_rwlock_*wrlock:return
 /self->lock/
 {
-	/* The lock was taken, or the library has gone elsewhere to take it. */
+	/*
+	 * Either the lock was acquired, or the library has jumped to another function to acquire
+	 * it.
+	 */
 	self->jumped = uregs[R_RIP] != self->caller;
 	if (self->jumped || arg1 == 0) {
 		if (self->taken[self->lock]) {

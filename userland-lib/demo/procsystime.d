@@ -3,7 +3,8 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * Where a process spends its time in system calls: by -p or -c, or all processes.
+ * Time spent in system calls and number of calls, of one process or of all processes: procsystime.d
+ * [PID].
  */
 
 #pragma D option quiet

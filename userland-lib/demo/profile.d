@@ -3,8 +3,8 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * What the machine does, as stacks of the kernel and of programs, sampled 97 times a second. Functions of programs that are interpreted stand in
- * brackets.
+ * The 20 kernel and user stacks of programs that occur most often, sampled 97 times a second.
+ * Interpreted functions are shown in brackets.
  */
 
 #pragma D option quiet

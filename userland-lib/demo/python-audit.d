@@ -3,7 +3,8 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * What Python programs tell their audit hooks: files that they open, code that they compile and execute, programs that they start, by event.
+ * Audit events of Python programs, by program and event: files that they open, code that they
+ * compile and execute, programs that they start.
  */
 
 #pragma D option quiet

@@ -3,9 +3,10 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * How often a program of Python 3.13 (-c or -p) calls which functions. It must have been started with python3 -X perf: otherwise one call of
- * the evaluator executes many functions. A generator counts each time that it goes on. The evaluator's second argument is a frame, which
- * begins with its code.
+ * Number of calls of the functions of a program of Python 3.13 (-c or -p). Start the program with
+ * python3 -X perf: otherwise one call of the evaluator executes many functions. Each resumption of
+ * a generator counts as a call. The evaluator's second argument is a frame, which begins with a
+ * pointer to its code object.
  */
 
 #pragma D option quiet

@@ -3,10 +3,12 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * The functions that one thread after the other of a program of Python 3.13 (-c or -p) calls, with their depth. It must have been started
- * with python3 -X perf. An argument is the function to begin with: python-flow.d Shop.sell.
+ * Calls of functions in a program of Python 3.13 (-c or -p), by thread, indented by depth. Start
+ * the program with python3 -X perf. An optional argument names the function that begins the trace:
+ * python-flow.d Shop.sell.
  *
- * The evaluator has returned when its stack is gone; it also jumps to a part of it that lies elsewhere.
+ * The evaluator has returned only when its stack frame has been popped. It also jumps to its
+ * out-of-line part, which fires the return probe as well.
  */
 
 #pragma D option quiet

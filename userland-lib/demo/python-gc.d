@@ -3,8 +3,8 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * When Python programs collect their garbage, of which generation, how long that takes and how many objects it frees. Those that begin
- * later are seen too.
+ * Garbage collections of Python programs: generation, duration, and number of collected objects.
+ * Programs that start later are traced, too.
  */
 
 #pragma D option quiet

@@ -3,8 +3,8 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * The modules that Python programs look for, in the order in which that ends, each below those that it needs itself; how long that took, with
- * what was needed, and whether the module was found.
+ * Modules that Python programs import, in the order in which the imports end, indented by depth;
+ * the duration including nested imports, and whether the module was found.
  */
 
 #pragma D option quiet

@@ -3,8 +3,8 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * How long functions of a program of Python 3.13 (-c or -p) take: the whole of it, and without the functions that they call. It must have
- * been started with python3 -X perf. Times are sums in nanoseconds.
+ * Total time of the functions of a program of Python 3.13 (-c or -p), with and without the
+ * functions that they call. Start the program with python3 -X perf. Times are in nanoseconds.
  */
 
 #pragma D option quiet

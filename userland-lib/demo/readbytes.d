@@ -3,7 +3,7 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * Bytes that programs read and write, by call.
+ * Bytes that programs read, write, receive and send, by program and system call.
  */
 
 #pragma D option quiet

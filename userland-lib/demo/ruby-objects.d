@@ -3,8 +3,9 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * The objects that a program of Ruby 3.3 (-c or -p) makes by `new`, by class. Ruby has no probes of its own in Debian: this is a function of
- * it, whose third argument is the class. A class has its name, a string, behind 152 bytes; short strings lie in their object.
+ * Objects that a program of Ruby 3.3 (-c or -p) creates by `new`, by class. Debian's ruby has no
+ * USDT probes, so the script traces a function whose third argument is the class. A class has its
+ * name, a string, at offset 152. Short strings are stored in their object.
  */
 
 #pragma D option quiet

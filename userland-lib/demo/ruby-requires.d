@@ -3,8 +3,9 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * The files that a Ruby program (-c or -p) requires, each below those that ask for it, and how long that takes. Ruby has no probes of its
- * own in Debian: this is a function of it, whose argument is a string. Short strings lie in their object.
+ * Files that a Ruby program (-c or -p) requires, indented by depth, with the duration. Debian's
+ * ruby has no USDT probes, so the script traces a function whose argument is a string. Short
+ * strings are stored in their object.
  */
 
 #pragma D option quiet

@@ -3,7 +3,7 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * How long tasks that are woken wait for a CPU.
+ * Times from the wakeup of a task until it runs on a CPU.
  */
 
 #pragma D option quiet

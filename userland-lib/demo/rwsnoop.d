@@ -3,7 +3,7 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * Reads and writes with their size, and the file that they are of.
+ * Successful reads and writes, with their size and file descriptor.
  */
 
 #pragma D option quiet

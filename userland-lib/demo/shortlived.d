@@ -3,7 +3,8 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * Processes that live for less than a second: how long, and which.
+ * Processes that end by exit_group(2) less than a second after they were created: number and
+ * average lifetime, by program.
  */
 
 #pragma D option quiet

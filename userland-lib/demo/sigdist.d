@@ -3,7 +3,7 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * Signals by the program that made them.
+ * Signals that are generated, by the program that was running and signal number.
  */
 
 #pragma D option quiet

@@ -3,7 +3,7 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * How long programs ask to sleep, milliseconds.
+ * Relative times for which programs request to sleep, in milliseconds.
  */
 
 #pragma D option quiet

@@ -3,7 +3,7 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * Files that programs look for without opening them.
+ * Files whose status or accessibility programs query without opening them.
  */
 
 #pragma D option quiet

@@ -3,7 +3,7 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * System calls by call.
+ * Number of system calls, by call.
  */
 
 syscall:::entry

@@ -3,7 +3,7 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * How long each system call takes.
+ * Duration of system calls, by call.
  */
 
 #pragma D option quiet

@@ -3,7 +3,7 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * How long reads and writes of the virtual file system take.
+ * Duration of vfs_read() and vfs_write(), by function.
  */
 
 #pragma D option quiet

@@ -3,7 +3,7 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * Calls of the virtual file system, each second.
+ * Number of calls of functions of the virtual file system, each second.
  */
 
 #pragma D option quiet

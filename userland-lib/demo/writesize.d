@@ -3,7 +3,7 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * Sizes that programs write in.
+ * Sizes of the buffers that programs write, by program.
  */
 
 #pragma D option quiet

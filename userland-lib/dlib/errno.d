@@ -2,7 +2,7 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * Error numbers: what system calls leave in errno.
+ * Error numbers, the values of errno after a system call.
  */
 
 inline int EPERM = 1;

@@ -2,7 +2,7 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * Input and output: transfers, devices, files.
+ * Input and output: requests, devices, files.
  */
 
 #pragma D depends_on library unistd.d
@@ -16,7 +16,7 @@ inline int B_READ = 0x00000040;
 inline int B_WRITE = 0x00000100;
 inline int B_ASYNC = 0x00000400;
 
-/* A transfer as the provider io tells of it: kmod/bindings/places.h has the same layout. */
+/* A request as the provider io passes it. kmod/bindings/places.h has the same layout. */
 typedef struct dtrace_io {
 	struct bio *io_bio;
 	struct block_device *io_bdev;
@@ -34,25 +34,29 @@ typedef struct dtrace_io {
 
 typedef struct bufinfo {
 	int b_flags;		/* B_READ or B_WRITE, B_ASYNC, B_ERROR */
-	size_t b_bcount;	/* bytes to transfer */
+	size_t b_bcount;	/* bytes of the request */
 	uint64_t b_addr;	/* address of the request */
 	uint64_t b_blkno;	/* first block of 512 bytes on the device */
 	uint64_t b_lblkno;	/* the same */
 	size_t b_resid;		/* bytes not transferred yet */
-	size_t b_bufsize;	/* bytes of the buffer */
-	uintptr_t b_iodone;	/* what is called in the end */
-	int b_error;		/* an errno, of a struct bio the block layer's status; 0 if all is well */
+	size_t b_bufsize;	/* size of the buffer, bytes */
+	uintptr_t b_iodone;	/* function that is called at completion */
+	int b_error;		/* error number, or block layer status of a struct bio; 0 if none */
 	uint32_t b_edev;	/* the device */
 } bufinfo_t;
 
-/* What is on a partition the block layer makes a place on the disk, but leaves the bio the partition's. */
+/*
+ * When a bio is remapped from a partition to its disk, bi_sector becomes relative to the disk, but
+ * bi_bdev stays that of the partition. Subtract the start of the partition in this case.
+ */
 inline uint64_t dtrace_sector[struct bio *B] = B->bi_bdev != NULL && B->bi_flags & 1 << BIO_REMAPPED &&
     B->bi_iter.bi_sector >= B->bi_bdev->bd_start_sect ?
     B->bi_iter.bi_sector - B->bi_bdev->bd_start_sect : B->bi_iter.bi_sector;
 
 /*
- * bi_opf: the lowest byte is the operation, which writes if it is odd. Somebody waits for reads, and for what has REQ_SYNC, REQ_FUA
- * or REQ_PREFLUSH (0x60800), but not if it is REQ_RAHEAD (0x80000).
+ * The lowest byte of bi_opf is the operation, which writes if it is odd. Reads are synchronous, and
+ * so are requests with REQ_SYNC, REQ_FUA or REQ_PREFLUSH (0x60800), unless they have REQ_RAHEAD
+ * (0x80000).
  */
 translator bufinfo_t < struct bio *B > {
 	b_flags = (B->bi_opf & 1 ? B_WRITE : B_READ) |
@@ -87,11 +91,14 @@ typedef struct devinfo {
 	int dev_minor;		/* minor number */
 	int dev_instance;	/* number of the disk within its driver */
 	string dev_name;	/* name of the driver, or of the disk */
-	string dev_statname;	/* name of the disk or partition as statistics call it */
-	string dev_pathname;	/* its file in /dev */
+	string dev_statname;	/* name of the disk or partition in statistics */
+	string dev_pathname;	/* path in /dev */
 } devinfo_t;
 
-/* The disks of a driver that keeps minor numbers for partitions are numbered by the first of theirs. */
+/*
+ * If a driver reserves minor numbers for partitions, the number of a disk is its first minor number
+ * divided by their number.
+ */
 inline int dtrace_disk[struct gendisk *D] = D->minors == 0 ? D->first_minor : D->first_minor / D->minors;
 
 translator devinfo_t < struct bio *B > {
@@ -104,11 +111,14 @@ translator devinfo_t < struct bio *B > {
 	    strjoin("/dev/", stringof((char *)B->bi_bdev->bd_device.kobj.name));
 };
 
-/* The drivers of the first 255 major numbers; numbers above hang behind those, and are named by their disk. */
+/*
+ * The first driver in the hash chain of a major number; the table has 255 chains. A driver further
+ * down in its chain is not found, and the disk's name is used instead.
+ */
 inline struct blk_major_name *dtrace_driver[uint32_t dev] =
     ((struct blk_major_name **)&`major_names)[(dev >> 20) % 255];
 
-/* What no block device carries is NFS'. */
+/* Only requests of NFS have no block device. */
 translator devinfo_t < dtrace_io_t *I > {
 	dev_major = I->io_dev >> 20;
 	dev_minor = I->io_dev & 0xfffff;
@@ -124,12 +134,12 @@ translator devinfo_t < dtrace_io_t *I > {
 };
 
 typedef struct fileinfo {
-	string fi_name;		/* last part of the path */
-	string fi_dirname;	/* path of the folder that holds it; of a transfer's file its name */
-	string fi_pathname;	/* the whole path; of a transfer's file not known */
-	int64_t fi_offset;	/* where the next read or write starts */
+	string fi_name;		/* last component of the path */
+	string fi_dirname;	/* path of its folder; of a request the folder's name */
+	string fi_pathname;	/* whole path; not known of a request */
+	int64_t fi_offset;	/* offset of the next read or write */
 	string fi_fs;		/* type of the file system */
-	string fi_mount;	/* last part of the path of the folder it is mounted on; of a transfer's file not known */
+	string fi_mount;	/* last component of the mount point; not known of a request */
 	int fi_oflags;		/* flags of open(2) */
 } fileinfo_t;
 
@@ -144,7 +154,7 @@ translator fileinfo_t < struct file *F > {
 	fi_oflags = F == NULL ? 0 : F->f_flags;
 };
 
-/* The file that a transfer belongs to is not known at the block layer. */
+/* The block layer does not know the file of a request. */
 translator fileinfo_t < struct bio *B > {
 	fi_name = "<unknown>";
 	fi_dirname = "<unknown>";
@@ -155,7 +165,10 @@ translator fileinfo_t < struct bio *B > {
 	fi_oflags = 0;
 };
 
-/* A file is known by its folder and its name there; where that folder is seen depends on who looks. */
+/*
+ * A request has only its file's dentry, thus the names of the file and of its folder. The whole
+ * path depends on the mounts of the process that looks.
+ */
 translator fileinfo_t < dtrace_io_t *I > {
 	fi_name = I->io_dentry == NULL ? "<none>" : stringof((char *)I->io_dentry->d_name.name);
 	fi_dirname = I->io_dentry == NULL ? "<none>" :

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: GPL-2.0-only
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  *
- * Packets of the internet protocol, as the ip provider's probes tell of them.
+ * Packets of the internet protocol, as the provider ip passes them.
  */
 
 #pragma D depends_on library net.d
@@ -31,7 +31,7 @@ inline int IPPROTO_PIM = 103;
 inline int IPPROTO_SCTP = 132;
 inline int IPPROTO_RAW = 255;
 
-/* What a packet lies in. */
+/* The memory of a packet. */
 typedef struct pktinfo {
 	uintptr_t pkt_addr;	/* address of the sk_buff */
 } pktinfo_t;
@@ -43,8 +43,8 @@ translator pktinfo_t < struct sk_buff *S > {
 /* The connection that a packet belongs to. */
 typedef struct csinfo {
 	uintptr_t cs_addr;	/* address of the sock */
-	uint64_t cs_cid;	/* the same, as a number of the connection */
-	pid_t cs_pid;		/* not known here */
+	uint64_t cs_cid;	/* the same, as ID of the connection */
+	pid_t cs_pid;		/* not known: -1 */
 } csinfo_t;
 
 translator csinfo_t < struct sock *S > {
@@ -53,15 +53,15 @@ translator csinfo_t < struct sock *S > {
 	cs_pid = -1;
 };
 
-/* What all versions of the protocol have. */
+/* The information that packets of all versions of the protocol have. */
 typedef struct ipinfo {
 	uint8_t ip_ver;		/* 4 or 6 */
-	uint32_t ip_plength;	/* bytes behind the header */
-	string ip_saddr;	/* source */
-	string ip_daddr;	/* destination */
+	uint32_t ip_plength;	/* bytes after the header */
+	string ip_saddr;	/* source address */
+	string ip_daddr;	/* destination address */
 } ipinfo_t;
 
-/* A packet as the providers ip, tcp and udp tell of it: kmod/bindings/net.h has the same layout. */
+/* A packet as the providers ip, tcp and udp pass it. kmod/bindings/net.h has the same layout. */
 typedef struct dtrace_ip {
 	void *ip_header;
 	void *ip_source;
@@ -94,10 +94,10 @@ translator ipinfo_t < struct ipv6hdr *I > {
 	ip_daddr = I == NULL ? "<unknown>" : inet_ntoa6(&I->daddr);
 };
 
-/* The interface that a packet passes. */
+/* The interface that a packet passes through. */
 typedef struct ifinfo {
-	string if_name;		/* its name */
-	int8_t if_local;	/* whether it is the loopback */
+	string if_name;		/* name */
+	int8_t if_local;	/* 1 for the loopback interface */
 	int if_ipstack;		/* number of its network namespace */
 	uintptr_t if_addr;	/* address of the net_device */
 } ifinfo_t;
@@ -110,29 +110,29 @@ translator ifinfo_t < struct net_device *N > {
 	if_addr = (uintptr_t)N;
 };
 
-/* A header of version 4. */
+/* A header of IP version 4. */
 typedef struct ipv4info {
 	uint8_t ipv4_ver;		/* 4 */
-	uint8_t ipv4_ihl;		/* bytes of the header */
+	uint8_t ipv4_ihl;		/* size of the header, bytes */
 	uint8_t ipv4_tos;		/* type of service */
-	uint16_t ipv4_length;		/* bytes of the packet */
+	uint16_t ipv4_length;		/* size of the packet, bytes */
 	uint16_t ipv4_ident;		/* identification */
-	uint8_t ipv4_flags;		/* of fragments: IPV4_DF, IPV4_MF */
-	uint16_t ipv4_offset;		/* of a fragment, bytes */
+	uint8_t ipv4_flags;		/* flags of fragments: IPV4_DF, IPV4_MF */
+	uint16_t ipv4_offset;		/* offset of a fragment, bytes */
 	uint8_t ipv4_ttl;		/* time to live */
 	uint8_t ipv4_protocol;		/* the next protocol */
-	string ipv4_protostr;		/* the same in words */
+	string ipv4_protostr;		/* the same as text */
 	uint16_t ipv4_checksum;		/* checksum */
-	ipaddr_t ipv4_src;		/* source */
-	ipaddr_t ipv4_dst;		/* destination */
-	string ipv4_saddr;		/* source in words */
-	string ipv4_daddr;		/* destination in words */
+	ipaddr_t ipv4_src;		/* source address */
+	ipaddr_t ipv4_dst;		/* destination address */
+	string ipv4_saddr;		/* source address as text */
+	string ipv4_daddr;		/* destination address as text */
 	struct iphdr *ipv4_hdr;		/* the header itself */
 } ipv4info_t;
 
 inline uint8_t IPV4_DF = 4;
 inline uint8_t IPV4_MF = 2;
-/* The same by their other names. */
+/* Other names of these constants. */
 inline uint8_t IPH_DF = 4;
 inline uint8_t IPH_MF = 2;
 
@@ -161,19 +161,19 @@ translator ipv4info_t < struct iphdr *I > {
 	ipv4_hdr = I;
 };
 
-/* A header of version 6. */
+/* A header of IP version 6. */
 typedef struct ipv6info {
 	uint8_t ipv6_ver;		/* 6 */
 	uint8_t ipv6_tclass;		/* traffic class */
 	uint32_t ipv6_flow;		/* flow label */
-	uint16_t ipv6_plen;		/* bytes behind the header */
+	uint16_t ipv6_plen;		/* bytes after the header */
 	uint8_t ipv6_nexthdr;		/* the next protocol */
-	string ipv6_nextstr;		/* the same in words */
+	string ipv6_nextstr;		/* the same as text */
 	uint8_t ipv6_hlim;		/* hop limit */
-	in6_addr_t *ipv6_src;		/* source */
-	in6_addr_t *ipv6_dst;		/* destination */
-	string ipv6_saddr;		/* source in words */
-	string ipv6_daddr;		/* destination in words */
+	in6_addr_t *ipv6_src;		/* source address */
+	in6_addr_t *ipv6_dst;		/* destination address */
+	string ipv6_saddr;		/* source address as text */
+	string ipv6_daddr;		/* destination address as text */
 	struct ipv6hdr *ipv6_hdr;	/* the header itself */
 } ipv6info_t;
 

@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: GPL-2.0-only
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  *
- * Addresses of networks and links: the types and constants that inet_ntoa(), inet_ntop() and link_ntop() are used with.
+ * Network and link-layer addresses: the types and constants for inet_ntoa(), inet_ntop() and
+ * link_ntop().
  */
 
 typedef uint32_t ipaddr_t;

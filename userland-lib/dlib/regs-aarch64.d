@@ -2,7 +2,8 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * Indices of uregs[] on arm64: the order in which the kernel saves the registers (struct user_pt_regs).
+ * Indices of uregs[] on arm64: the order in which the kernel saves the registers (struct
+ * user_pt_regs).
  */
 
 inline int R_X0 = 0;
@@ -40,7 +41,7 @@ inline int R_SP = 31;
 inline int R_PC = 32;
 inline int R_PSTATE = 33;
 
-/* Names that do not depend on the processor. */
+/* Names that are independent of the architecture. */
 inline int R_FP = R_X29;
 inline int R_R0 = R_X0;
 inline int R_R1 = R_X1;

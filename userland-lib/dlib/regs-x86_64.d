@@ -2,8 +2,8 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * Indices of uregs[] on x86-64: the order in which the kernel saves the registers (struct pt_regs), then the
- * segment registers and the trap's number, which it does not save with them.
+ * Indices of uregs[] on x86-64: the order in which the kernel saves the registers (struct pt_regs),
+ * then the segment registers and the trap number, which are not part of that structure.
  */
 
 inline int R_R15 = 0;
@@ -33,14 +33,14 @@ inline int R_FS = 23;
 inline int R_GS = 24;
 inline int R_TRAPNO = 25;
 
-/* Names that do not depend on the processor. */
+/* Names that are independent of the architecture. */
 inline int R_PC = R_RIP;
 inline int R_SP = R_RSP;
 inline int R_FP = R_RBP;
 inline int R_R0 = R_RAX;
 inline int R_R1 = R_RBX;
 
-/* Names that programs for 32 bits use. */
+/* Names of the registers in 32-bit programs. */
 inline int R_EAX = R_RAX;
 inline int R_EBX = R_RBX;
 inline int R_ECX = R_RCX;

@@ -13,7 +13,7 @@ typedef int lgrp_id_t;
 
 typedef struct cpuinfo {
 	processorid_t cpu_id;	/* number of the CPU */
-	psetid_t cpu_pset;	/* processor set: Linux has none, so -1 */
+	psetid_t cpu_pset;	/* processor set: always -1, Linux has none */
 	chipid_t cpu_chip;	/* number of its chip */
 	lgrp_id_t cpu_lgrp;	/* number of its memory node */
 } cpuinfo_t;

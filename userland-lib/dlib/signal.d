@@ -2,7 +2,8 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * Signal numbers, and what si_code says of a signal: where it comes from, and of some signals why it came.
+ * Signal numbers, and the values of si_code: the origin of a signal, and for some signals the
+ * cause.
  */
 
 inline int SIGHUP = 1;

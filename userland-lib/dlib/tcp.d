@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: GPL-2.0-only
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  *
- * Segments and connections of TCP, as the tcp provider's probes tell of them.
+ * Segments and connections of TCP, as the provider tcp passes them.
  */
 
 #pragma D depends_on library ip.d
@@ -29,7 +29,10 @@ inline int TCP_STATE_CLOSE_WAIT = 8;
 inline int TCP_STATE_LAST_ACK = 9;
 inline int TCP_STATE_LISTEN = 10;
 inline int TCP_STATE_CLOSING = 11;
-/* States of other systems: here a connection that is in neither of them is closed, and none has these numbers. */
+/*
+ * States of other systems. No connection has these values: on Linux such a connection is in state
+ * CLOSED.
+ */
 inline int TCP_STATE_IDLE = -5;
 inline int TCP_STATE_BOUND = -4;
 
@@ -49,13 +52,13 @@ inline string tcp_state_string[int32_t state] =
     state == TCP_STATE_IDLE ? "state-idle" :
     state == TCP_STATE_BOUND ? "state-bound" : "<unknown>";
 
-/* A segment's header. */
+/* The header of a segment. */
 typedef struct tcpinfo {
 	uint16_t tcp_sport;		/* source port */
 	uint16_t tcp_dport;		/* destination port */
 	uint32_t tcp_seq;		/* sequence number */
 	uint32_t tcp_ack;		/* acknowledged sequence number */
-	uint8_t tcp_offset;		/* bytes of the header */
+	uint8_t tcp_offset;		/* size of the header, bytes */
 	uint8_t tcp_flags;		/* TH_SYN, TH_ACK, ... */
 	uint16_t tcp_window;		/* window */
 	uint16_t tcp_checksum;		/* checksum */
@@ -63,7 +66,7 @@ typedef struct tcpinfo {
 	struct tcphdr *tcp_hdr;		/* the header itself */
 } tcpinfo_t;
 
-/* The flags are the 14th byte. */
+/* The flags are byte 13. */
 translator tcpinfo_t < struct tcphdr *T > {
 	tcp_sport = T == NULL ? 0 : ntohs(T->source);
 	tcp_dport = T == NULL ? 0 : ntohs(T->dest);
@@ -80,35 +83,35 @@ translator tcpinfo_t < struct tcphdr *T > {
 /* A connection. */
 typedef struct tcpsinfo {
 	uintptr_t tcps_addr;		/* address of the tcp_sock */
-	int tcps_local;			/* whether both ends are here */
-	int tcps_active;		/* not known here: -1 */
-	uint16_t tcps_lport;		/* our port */
-	uint16_t tcps_rport;		/* the other's */
-	string tcps_laddr;		/* our address */
-	string tcps_raddr;		/* the other's */
+	int tcps_local;			/* 1 if local and remote address are the same */
+	int tcps_active;		/* not known: -1 */
+	uint16_t tcps_lport;		/* local port */
+	uint16_t tcps_rport;		/* remote port */
+	string tcps_laddr;		/* local address */
+	string tcps_raddr;		/* remote address */
 	int32_t tcps_state;		/* TCP_STATE_... */
-	uint32_t tcps_iss;		/* not known here */
-	uint32_t tcps_suna;		/* sent, not acknowledged */
-	uint32_t tcps_smax;		/* the end of what was sent */
-	uint32_t tcps_snxt;		/* next to send */
-	uint32_t tcps_rack;		/* acknowledged to the other */
-	uint32_t tcps_rnxt;		/* next to be received */
-	uint32_t tcps_swnd;		/* window for sending */
+	uint32_t tcps_iss;		/* not known: 0 */
+	uint32_t tcps_suna;		/* first sequence number not acknowledged */
+	uint32_t tcps_smax;		/* end of the sent data */
+	uint32_t tcps_snxt;		/* next sequence number to send */
+	uint32_t tcps_rack;		/* acknowledged to the remote end */
+	uint32_t tcps_rnxt;		/* next sequence number to receive */
+	uint32_t tcps_swnd;		/* send window */
 	int32_t tcps_snd_ws;		/* its scale */
-	uint32_t tcps_rwnd;		/* window for receiving */
+	uint32_t tcps_rwnd;		/* receive window */
 	int32_t tcps_rcv_ws;		/* its scale */
 	uint32_t tcps_cwnd;		/* congestion window, bytes */
-	uint32_t tcps_cwnd_ssthresh;	/* threshold of slow start, bytes */
-	uint32_t tcps_sack_fack;	/* not known here */
-	uint32_t tcps_sack_snxt;	/* not known here */
-	uint32_t tcps_rto;		/* time before retransmission, milliseconds */
-	uint32_t tcps_mss;		/* size of a segment */
-	int tcps_retransmit;		/* of send, whether the segment was sent before */
+	uint32_t tcps_cwnd_ssthresh;	/* slow start threshold, bytes */
+	uint32_t tcps_sack_fack;	/* not known: 0 */
+	uint32_t tcps_sack_snxt;	/* not known: 0 */
+	uint32_t tcps_rto;		/* retransmission timeout; args[3]: milliseconds */
+	uint32_t tcps_mss;		/* maximum segment size */
+	int tcps_retransmit;		/* send: 1 if the segment was sent before */
 } tcpsinfo_t;
 
 /*
- * The kernel has times in its own ticks, and so is tcps_rto here; of args[3] it is in milliseconds. Which segment is sent a socket does
- * not tell.
+ * The kernel keeps tcps_rto in jiffies, which this translator does not convert; in args[3] it is in
+ * milliseconds. A socket does not tell which segment is sent, so tcps_retransmit is 0.
  */
 translator tcpsinfo_t < struct tcp_sock *T > {
 	tcps_addr = (uintptr_t)T;
@@ -133,7 +136,10 @@ translator tcpsinfo_t < struct tcp_sock *T > {
 	tcps_state = T == NULL ? TCP_STATE_CLOSED : ((struct sock *)T)->__sk_common.skc_state;
 	tcps_iss = 0;
 	tcps_suna = T == NULL ? 0 : T->snd_una;
-	/* What was sent once is not taken back: the end and the next are one. What a program has written besides is in write_seq. */
+	/*
+	 * Linux never moves snd_nxt back, so it is the end of the sent data as well. Data that a
+	 * program has written but that was not sent ends at write_seq.
+	 */
 	tcps_smax = T == NULL ? 0 : T->snd_nxt;
 	tcps_snxt = T == NULL ? 0 : T->snd_nxt;
 	tcps_rack = T == NULL ? 0 : T->rcv_wup;
@@ -152,8 +158,9 @@ translator tcpsinfo_t < struct tcp_sock *T > {
 };
 
 /*
- * An end of a connection as the provider tells of it: kmod/bindings/net.h has the same layout. Of the first pointer only what
- * the kernel keeps of every connection may be read (struct sock_common), of the second, where it is not NULL, all.
+ * One end of a connection as the provider passes it. kmod/bindings/net.h has the same layout.
+ * Through the first pointer only the part that all kinds of sockets share (struct sock_common) may
+ * be read; through the second one, if it is not NULL, the whole socket.
  */
 typedef struct dtrace_tcp {
 	struct tcp_sock *tcp_any;
@@ -163,12 +170,12 @@ typedef struct dtrace_tcp {
 	uint32_t tcp_rto;
 } dtrace_tcp_t;
 
-/* 12 is the kernel's own TCP_NEW_SYN_RECV, 13 its TCP_BOUND_INACTIVE. */
+/* 12 and 13 are the kernel's internal states TCP_NEW_SYN_RECV and TCP_BOUND_INACTIVE. */
 translator tcpsinfo_t < dtrace_tcp_t *T > {
 	tcps_addr = xlate <tcpsinfo_t> (T->tcp_any).tcps_addr;
 	tcps_local = xlate <tcpsinfo_t> (T->tcp_any).tcps_local;
 	tcps_active = xlate <tcpsinfo_t> (T->tcp_any).tcps_active;
-	/* What has given its port back, as it closes, still knows which that was. */
+	/* A socket that has released its port while closing still has it in inet_sport. */
 	tcps_lport = T->tcp_whole != NULL && ((struct inet_sock *)T->tcp_whole)->inet_sport != 0 ?
 	    ntohs(((struct inet_sock *)T->tcp_whole)->inet_sport) : xlate <tcpsinfo_t> (T->tcp_any).tcps_lport;
 	tcps_rport = xlate <tcpsinfo_t> (T->tcp_any).tcps_rport;
@@ -194,7 +201,7 @@ translator tcpsinfo_t < dtrace_tcp_t *T > {
 	tcps_retransmit = T->tcp_resends;
 };
 
-/* The state that a connection has left. */
+/* The previous state of a connection. */
 typedef struct tcplsinfo {
 	int32_t tcps_state;		/* TCP_STATE_... */
 } tcplsinfo_t;

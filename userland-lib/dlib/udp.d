@@ -2,16 +2,16 @@
  * SPDX-License-Identifier: GPL-2.0-only
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  *
- * Datagrams and sockets of UDP, as the udp provider's probes tell of them.
+ * Datagrams and sockets of UDP, as the provider udp passes them.
  */
 
 #pragma D depends_on library ip.d
 
-/* A datagram's header. */
+/* The header of a datagram. */
 typedef struct udpinfo {
 	uint16_t udp_sport;		/* source port */
 	uint16_t udp_dport;		/* destination port */
-	uint16_t udp_length;		/* bytes with the header */
+	uint16_t udp_length;		/* size including the header, bytes */
 	uint16_t udp_checksum;		/* checksum */
 	struct udphdr *udp_hdr;		/* the header itself */
 } udpinfo_t;
@@ -27,10 +27,10 @@ translator udpinfo_t < struct udphdr *U > {
 /* A socket. */
 typedef struct udpsinfo {
 	uintptr_t udps_addr;		/* address of the udp_sock */
-	uint16_t udps_lport;		/* our port */
-	uint16_t udps_rport;		/* the other's, if it is connected */
-	string udps_laddr;		/* our address */
-	string udps_raddr;		/* the other's */
+	uint16_t udps_lport;		/* local port */
+	uint16_t udps_rport;		/* remote port if the socket is connected */
+	string udps_laddr;		/* local address */
+	string udps_raddr;		/* remote address */
 } udpsinfo_t;
 
 translator udpsinfo_t < struct udp_sock *U > {

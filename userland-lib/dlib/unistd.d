@@ -7,7 +7,7 @@
 
 inline int NULL = 0;
 
-/* What went wrong, as arg4 of dtrace:::ERROR tells. */
+/* Faults: the values of arg4 in dtrace:::ERROR. */
 inline int DTRACEFLT_UNKNOWN = 0;
 inline int DTRACEFLT_BADADDR = 1;
 inline int DTRACEFLT_BADALIGN = 2;

@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What it costs to compile: the D libraries, and a script of 200 lines after them, in milliseconds of CPU. Types are those
-//! of the running kernel, read anew for each compilation.
+//! Measures the CPU time of compilations in milliseconds: the D libraries alone, and the libraries
+//! followed by a script of 200 lines. The types are those of the running kernel, which each
+//! compilation reads anew.
 
 use dtrace::compile::{Compiler, Settings};
 use dtrace::fixture::Little;
@@ -21,7 +22,7 @@ use std::sync::Arc;
 const LINES: usize = 200;
 const ROUNDS: u32 = 100;
 
-/// The running kernel's types, and probes and symbols of any name.
+/// The types of the running kernel, and made-up probes and symbols of any name.
 struct Running(KernelBtf, Little);
 
 impl ProbeSource for Running {
@@ -60,7 +61,7 @@ impl SymbolSource for Running {
     }
 }
 
-/// Nanoseconds that this thread has been on a CPU.
+/// CPU time of this thread, ns.
 fn cpu_time() -> u64 {
     let text =
         std::fs::read_to_string("/proc/thread-self/schedstat").expect("the scheduler's statistics");
@@ -68,7 +69,7 @@ fn cpu_time() -> u64 {
     time.expect("a time").expect("a number")
 }
 
-/// A script of what scripts are made of.
+/// Makes a script of statements that are typical of scripts.
 fn script() -> String {
     let mut text = String::from("#pragma D option quiet\n\n");
     let mut clause = 0;
@@ -91,7 +92,8 @@ fn script() -> String {
     text
 }
 
-/// Compiles the libraries, and the script if there is one, some times; milliseconds of CPU for each time.
+/// Compiles the libraries, and the script if there is one, [`ROUNDS`] times. Returns the CPU time
+/// of one round in milliseconds.
 fn cost(own: &[Library], script: Option<&Source>) -> f64 {
     let start = cpu_time();
     for _ in 0..ROUNDS {

@@ -1,14 +1,14 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! A shop that sells something each tenth of a second: shop-rust [TIMES].
+//! A shop that sells an item every tenth of a second: shop-rust [TIMES].
 
 use probe::{probe, probe_lazy};
 use std::ffi::{CStr, CString};
 use std::thread::sleep;
 use std::time::Duration;
 
-/// The text of a receipt, as those want it who trace.
+/// The text of a receipt. It is needed only while the probe is enabled.
 fn receipt(number: usize, price: usize, what: &CStr) -> CString {
     let what = what.to_string_lossy();
     CString::new(format!("receipt {number}: {what} for {price}")).expect("no NUL in it")

@@ -2,13 +2,17 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * Frames of Python code, for each version of CPython that has a file here with its number: what is the same in all.
+ * Frames of Python code: the part that is common to all versions of CPython that have a file here.
  *
- * Since 3.13 the runtime begins with the offsets of what debuggers need (_Py_DebugOffsets of Include/internal/pycore_runtime.h or
- * pycore_debug_offsets.h), so nothing else here depends on how it was built; a build without the global lock (free-threaded) is none of these. Of older
- * ones the offsets are those of a build as usual. A thread's frames are a list, innermost first. One evaluator executes all of them up to one that
- * belongs to nobody: that one stands for the evaluator itself. In 3.11 it is the first frame of an evaluator that says so, and what stands for the
- * evaluator is a list of its own.
+ * Since 3.13 the runtime begins with the offsets that debuggers need (_Py_DebugOffsets of
+ * Include/internal/pycore_runtime.h or pycore_debug_offsets.h), so nothing else here depends on the
+ * build; free-threaded builds, without the global lock, are not supported. For older versions the
+ * offsets are those of a default build.
+ *
+ * The frames of a thread are a list, innermost first. One evaluator executes the frames up to the
+ * next one that is owned by an evaluator; that one stands for the evaluator itself. In 3.11
+ * instead, the outermost frame of an evaluator has is_entry set, and the evaluators are a list of
+ * their own.
  */
 
 #pragma walker evaluator _PyEval_EvalFrameDefault
@@ -39,11 +43,14 @@ inline uint64_t unicode_state = __walk[34];
 inline uint64_t unicode_length = __walk[35];
 inline uint64_t ascii_size = __walk[36];
 
-/* FRAME_OWNED_BY_CSTACK, or FRAME_OWNED_BY_INTERPRETER, of pycore_frame.h or pycore_interpframe_structs.h. */
+/*
+ * FRAME_OWNED_BY_CSTACK or FRAME_OWNED_BY_INTERPRETER of pycore_frame.h or
+ * pycore_interpframe_structs.h.
+ */
 inline int owned_by_evaluator = 3;
-/* `compact` and `ascii` of PyASCIIObject. */
+/* The bits `compact` and `ascii` of PyASCIIObject. */
 inline uint32_t compact_ascii = 0x60;
-/* Its `kind`, and that of one byte a character. */
+/* The bits `kind` of PyASCIIObject, and their value for one byte per character. */
 inline uint32_t kind = 0x1c;
 inline uint32_t latin = 0x04;
 
@@ -72,7 +79,10 @@ dtrace:walker::
 			this->thread = *(userland uint64_t *)(this->interpreter + threads_head);
 	}
 
-	/* A thread may be in several interpreters, and in some of them without a frame. */
+	/*
+	 * Find the thread. It may belong to several interpreters, and may have no frame in some of
+	 * them.
+	 */
 	while (this->frame == 0 && this->interpreter != 0) {
 		if (this->thread == 0) {
 			this->interpreter = *(userland uint64_t *)(this->interpreter + interpreter_next);
@@ -88,8 +98,9 @@ dtrace:walker::
 	}
 
 	/*
-	 * What belongs to nobody lies on the evaluator's own stack. Where that is an outer evaluator's, this one has not begun yet; where frames
-	 * remain below the next evaluator, one was missed.
+	 * A frame that stands for an evaluator is on the evaluator's native stack. If it is on the
+	 * stack of an outer evaluator, this evaluator has not begun yet. If frames below the next
+	 * evaluator remain, an evaluator was not noted, and its frames are added as well.
 	 */
 	this->is_done = 0;
 	while (this->frame != 0 && !this->is_done) {
@@ -110,7 +121,11 @@ dtrace:walker::
 			while (this->frame != this->entry) {
 				this->code = *(userland uint64_t *)(this->frame + frame_executable) & ~tag;
 
-				/* What is no ASCII has its UTF-8 elsewhere, if anybody has asked; else what has one byte a character is taken. */
+				/*
+				 * The UTF-8 of a string that is not ASCII is stored separately once
+				 * it was requested. Otherwise use the text if it has one byte per
+				 * character.
+				 */
 				this->text = *(userland uint64_t *)(this->code + code_qualname);
 				this->state = *(userland uint32_t *)(this->text + unicode_state);
 				this->function_size = *(userland uint64_t *)(this->text + unicode_length);
@@ -132,7 +147,10 @@ dtrace:walker::
 				} else
 					this->file = (this->state & kind) == latin ? this->text + ascii_size + latin_offset : 0;
 				this->table = *(userland uint64_t *)(this->code + code_linetable);
-				/* A shim that calls __init__ has the same string for both. */
+				/*
+				 * In a shim that calls __init__ both strings are the same. It is
+				 * not a function.
+				 */
 				if (*(userland uint64_t *)(this->code + code_qualname) != *(userland uint64_t *)(this->code + code_filename))
 					__frame(this->function, this->function_size, this->file, this->file_size,
 					    (*(userland uint64_t *)(this->frame + frame_instr_ptr) - this->code - code_adaptive) / 2,

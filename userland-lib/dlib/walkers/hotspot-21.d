@@ -2,18 +2,23 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * Frames of Java code, in HotSpot of JDK 21.
+ * Frames of Java code in HotSpot of JDK 21.
  *
- * The library says its layout itself (runtime/vmStructs.cpp): where fields are is read from the process, as it is written there when the library is
- * loaded. What it does not say is named below.
+ * The library describes its layout (runtime/vmStructs.cpp). The offsets of fields are read from the
+ * process, because they are filled in when the library is loaded. Facts that are not described
+ * there are constants below.
  *
- * Each Java method that runs has a native frame of its own, in code that HotSpot has made: in the interpreter, whose frames have a frame pointer, beneath
- * which lie the method and the bytecode that it executes; or in code that was compiled, which keeps no frame pointer. Code lies in up to three heaps,
- * each with a byte for a segment of it: how far back, in segments, to where a block begins, or to a segment that says it in its turn. A block has a
- * head, and a CodeBlob, which knows how large its frames are. The caller's frame pointer and the return address are the two highest words of a frame.
+ * Each running Java method has a native frame in code that HotSpot has generated. Interpreter
+ * frames have a frame pointer, and below it the method and the current bytecode. Compiled code
+ * keeps no frame pointer. Code is in up to three heaps. A heap has one byte for each segment: the
+ * distance, in segments, to the beginning of the block, or to a segment that has such a distance in
+ * turn. A block has a header and a CodeBlob, which knows the size of its frames. The two highest
+ * words of a frame are the caller's frame pointer and the return address.
  *
- * Compiled code has descriptions of places (PcDesc), sorted. Each leads to a scope, the innermost of those that were inlined there: the scope that it was
- * inlined into, the method, and the place in its bytecode, numbers of 1 to 5 digits below 192 to which 1 was added (utilities/unsigned5.hpp).
+ * Compiled code has a sorted array of descriptions of code positions (PcDesc). Each refers to a
+ * scope, that of the innermost inlined method at this position. A scope consists of the scope that
+ * it was inlined into, the method, and the bytecode index, numbers of 1 to 5 digits below 192 to
+ * each of which 1 was added (utilities/unsigned5.hpp).
  */
 
 #pragma walker made told
@@ -52,25 +57,34 @@ inline uint64_t desc_size = __walk[19];
 inline uint64_t const_method_end = __walk[20];
 inline uint64_t pool_end = __walk[21];
 
-/* Of the interpreter's frames (cpu/x86/frame_x86.hpp): the caller's stack pointer, the method, and where it is in its bytecode. */
+/*
+ * Offsets in the interpreter's frames (cpu/x86/frame_x86.hpp): the caller's stack pointer, the
+ * method, and the current bytecode.
+ */
 inline uint64_t sender_sp = -8;
 inline uint64_t frame_method = -24;
 inline uint64_t frame_bytecode = -64;
-/* Most bytes of a caller's stack that one in the interpreter has made longer: of its variables, which are 65,535 at most. */
+/*
+ * Maximum size by which an interpreted method extends its caller's stack, bytes: it has at most
+ * 65,535 variables.
+ */
 inline uint64_t longer_max = 0x80000;
-/* The first 8 bytes of the names of compiled methods, and of what calls native ones: `nmethod`, `native n`. */
+/*
+ * The first 8 bytes of the names of compiled methods and of wrappers of native methods: `nmethod`,
+ * `native n`.
+ */
 inline uint64_t name_compiled = 0x00646f6874656d6e;
 inline uint64_t name_native = 0x6e2065766974616e;
-/* Of stubs that look a method up (`vtable chunks`): they have no frame. */
+/* The same of stubs that look up a method (`vtable chunks`), which have no frame. */
 inline uint64_t name_vtable = 0x6320656c62617476;
 /* ConstMethodFlags::_misc_has_linenumber_table. */
 inline uint32_t has_lines = 1;
-/* Digits of the scopes' numbers below this are a number's last. */
+/* A digit below this one is the last of a number in a scope. */
 inline int last_digit = 191;
-/* Most scopes of a place. */
+/* Maximum number of scopes at one position. */
 inline int scopes_max = 24;
 
-/* Where fields are: loaded once a stack. */
+/* Offsets of fields, loaded once per stack. */
 this uint64_t array_len;
 this uint64_t array_data;
 this uint64_t queue_buffer;
@@ -147,7 +161,7 @@ this int c;
 
 dtrace:walker::
 {
-	/* The heaps and the interpreter stay where they are. */
+	/* The addresses of the heaps and of the interpreter do not change. */
 	if (this->heaps == 0) {
 		this->array_len = *(userland uint64_t *)(libjvm + __walk[22]);
 		this->array_data = *(userland uint64_t *)(libjvm + __walk[23]);
@@ -203,7 +217,7 @@ dtrace:walker::
 		this->interpreter_end = this->interpreter + *(userland uint32_t *)(this->at + this->queue_limit);
 	}
 
-	/* The block that the code is in, if the interpreter is not. */
+	/* Find the block of the code if it is not in the interpreter. */
 	this->is_interpreted = pc >= this->interpreter && pc < this->interpreter_end;
 	this->blob = 0;
 	this->name = 0;
@@ -223,7 +237,10 @@ dtrace:walker::
 		this->log2 = *(userland uint32_t *)(this->heap + this->heap_segment);
 		this->segments = *(userland uint64_t *)(this->heap + this->heap_segmap + this->space_low);
 		this->segment = pc - this->low >> this->log2;
-		/* At most 254 segments a step: few blocks take more than four. */
+		/*
+		 * A step covers at most 254 segments. Most blocks need at most four steps, which
+		 * are taken without a loop.
+		 */
 		this->size = *(userland uint8_t *)(this->segments + this->segment);
 		this->segment = this->segment - this->size;
 		this->size = *(userland uint8_t *)(this->segments + this->segment);
@@ -250,18 +267,27 @@ dtrace:walker::
 		}
 		this->size = this->blob != 0 ? *(userland int32_t *)(this->blob + this->blob_frame) * 8 : 0;
 		if (this->size != 0 && this->size < longer_max) {
-			/* Where the frame is not whole, the return address is the lowest word, or the one above the caller's frame pointer. */
+			/*
+			 * While the frame is incomplete, the return address is the lowest word, or
+			 * the word above the caller's frame pointer.
+			 */
 			this->n = -1;
 			if (asked == interrupted) {
 				this->code = *(userland uint32_t *)pc;
-				/* It is made by `push %rbp` and `sub`, or by `sub` and `mov %rbp`; the caller is let wait behind that by `cmpl` and a jump. */
+				/*
+				 * Prologue: `push %rbp` and `sub`, or `sub` and `mov %rbp`. After
+				 * it, `cmpl` and a jump may let the caller wait.
+				 */
 				if (pc < this->begin + *(userland uint32_t *)(this->blob + this->blob_complete) &&
 				    *(userland int32_t *)(this->blob + this->blob_complete) > 0) {
 					if ((this->code & 0xffffff) != 0x7f8141 && (*(userland uint32_t *)(pc - 8) & 0xffffff) != 0x7f8141 &&
 					    (this->code & 0xffffff) != 0x6c8948 && (this->code & 0xffffff) != 0xac8948)
 						this->n = *(userland uint8_t *)(pc - 1) == 0x55 ? 8 : 0;
 				}
-				/* `pop %rbp`; `ret`; and in front of that `cmp` of the stack pointer with what the thread has for it, and `ja`. */
+				/*
+				 * Epilogue: `pop %rbp` and `ret`. A `cmp` of the stack pointer with
+				 * a value of the thread and `ja` may precede `ret`.
+				 */
 				else if ((this->code & 0xff) == 0x5d)
 					this->n = 8;
 				else if ((this->code & 0xff) == 0xc3 || (this->code & 0xffffff) == 0xa73b49 ||
@@ -279,10 +305,13 @@ dtrace:walker::
 			if (this->name == name_vtable)
 				__caller(*(userland uint64_t *)sp, sp + 8, fp);
 		} else if (this->blob != 0 && fp > sp && *(userland int64_t *)(fp + 8) == -1)
-			/* The stub by which a method that is entered waits has a word more in its frame (method_entry_barrier). */
+			/*
+			 * The frame of the stub in which an entered method waits has an extra word
+			 * (method_entry_barrier).
+			 */
 			__caller(*(userland uint64_t *)(fp + 16), fp + 24, *(userland uint64_t *)fp);
 	} else {
-		/* The method, and the scopes' that it was inlined into. */
+		/* The method, and the methods of the scopes that it was inlined into. */
 		this->method = 0;
 		this->position = 0;
 		this->scope = 0;
@@ -298,7 +327,10 @@ dtrace:walker::
 			this->descs = this->blob + *(userland uint32_t *)(this->blob + this->compiled_pcs) + this->desc_pc;
 			this->count = (*(userland uint32_t *)(this->blob + this->compiled_pcs_end) - *(userland uint32_t *)(this->blob + this->compiled_pcs)) / desc_size;
 			this->place = pc - this->begin;
-			/* The first description that is not of a place in front; that of a call is of where it returns to. */
+			/*
+			 * Binary search for the first description that is not of an earlier
+			 * position. That of a call is of its return address.
+			 */
 			this->at = 0;
 			this->at = this->at + 4096 <= this->count && *(userland int32_t *)(this->descs + (this->at + 4095) * desc_size) < this->place ? this->at + 4096 : this->at;
 			this->at = this->at + 2048 <= this->count && *(userland int32_t *)(this->descs + (this->at + 2047) * desc_size) < this->place ? this->at + 2048 : this->at;
@@ -320,20 +352,23 @@ dtrace:walker::
 		this->n = 0;
 		while (this->method != 0) {
 			if (this->next != 0) {
-				/* The scope that this one was inlined into. */
+				/* Read the scope that this one was inlined into. */
 				this->at = this->scope + this->next;
 				this->a = *(userland uint8_t *)this->at - 1;
 				this->b = this->a < last_digit ? 0 : *(userland uint8_t *)(this->at + 1) - 1;
 				this->c = this->b < last_digit ? 0 : *(userland uint8_t *)(this->at + 2) - 1;
 				this->next = this->a + (this->b << 6) + (this->c << 12);
 				this->at = this->at + (this->a < last_digit ? 1 : this->b < last_digit ? 2 : 3);
-				/* Which of the code's methods. */
+				/* Read the number of the method in the code's metadata. */
 				this->a = *(userland uint8_t *)this->at - 1;
 				this->b = this->a < last_digit ? 0 : *(userland uint8_t *)(this->at + 1) - 1;
 				this->c = this->b < last_digit ? 0 : *(userland uint8_t *)(this->at + 2) - 1;
 				this->number = this->a + (this->b << 6) + (this->c << 12);
 				this->at = this->at + (this->a < last_digit ? 1 : this->b < last_digit ? 2 : 3);
-				/* The place, and 1: a method that is being entered has none. */
+				/*
+				 * Read the bytecode index plus 1; a method that is being entered
+				 * has none.
+				 */
 				this->a = *(userland uint8_t *)this->at - 1;
 				this->b = this->a < last_digit ? 0 : *(userland uint8_t *)(this->at + 1) - 1;
 				this->c = this->b < last_digit ? 0 : *(userland uint8_t *)(this->at + 2) - 1;
@@ -348,7 +383,10 @@ dtrace:walker::
 			this->number = *(userland uint16_t *)(this->pool + this->pool_source);
 			this->file = this->number != 0 ? *(userland uint64_t *)(this->pool + pool_end + this->number * 8) : 0;
 			this->class = *(userland uint64_t *)(*(userland uint64_t *)(this->pool + this->pool_holder) + this->klass_name);
-			/* The table of lines is behind the bytecode, which is behind the method. What is behind the table is not known to be something else. */
+			/*
+			 * The line table follows the bytecode, which follows the ConstMethod. The
+			 * size of the table is not known, so this may include data that follows it.
+			 */
 			this->size = *(userland uint16_t *)(this->body + this->const_code_size);
 			this->bytes = this->body + const_method_end + this->size;
 			this->room = *(userland uint32_t *)(this->body + this->const_size) * 8 - const_method_end - this->size;

@@ -2,21 +2,26 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * Frames of Perl code, in Perl 5.40 with threads.
+ * Frames of Perl code in Perl 5.40 with thread support.
  *
- * An interpreter's contexts (PERL_CONTEXT of cop.h) are an array for each of its stacks (PERL_SI), which are a list, innermost first. Contexts of
- * subroutines, and of code that is evaluated or required, are functions here. Each keeps where its caller was, as the COP of that statement.
+ * An interpreter has a list of stacks (PERL_SI), innermost first. Each stack has an array of
+ * contexts (PERL_CONTEXT of cop.h). Contexts of subroutines and of evaluated or required code are
+ * functions here. Each of them has the COP of the statement in its caller.
  *
- * Which contexts are an evaluator's own is known by what began it:
+ * The contexts that belong to one evaluator depend on how the evaluator was started:
  *
- * - C calls a subroutine, whose context then has nowhere to return to. (So has one that is called last in a block of `sort`, of a pattern, or that is deferred.)
- * - `sort` has a block, which has a stack to itself that begins with a context of nothing.
+ * - C has called a subroutine. Its context has no return address. (Neither has the context of a
+ *   subroutine that is called last in a block of `sort`, in a pattern, or in a deferred block.)
+ * - `sort` has a block. The block has a stack of its own, which begins with a null context.
  * - A block is deferred.
- * - Code that C has called enters an `eval`, where nobody catches what it throws. Perl then begins an evaluator within C's, for the `eval`. That
- *   evaluator goes on when the eval has been left, up to where the code returns to C. It has a place to jump to (JMPENV), which lies between the
- *   two evaluators' stacks and whose predecessor says that it catches nothing. C's own `eval` has one too, but its context is then beneath the code's.
+ * - Code called by C enters an `eval` while nothing catches its exceptions. Perl then starts an
+ *   evaluator for the `eval` within C's evaluator. It continues after the end of the `eval`, up to
+ *   the point where the code returns to C. It has a jump target (JMPENV), which lies between the
+ *   stacks of the two evaluators, and whose predecessor says that it catches nothing. An `eval` of
+ *   C has a jump target as well, but its context is below that of the code.
  *
- * `sort` and others keep a context from one call to the next. While there is none, the interpreter is at no operation.
+ * `sort` and others keep a context from one call to the next. Between the calls the interpreter has
+ * no current operation.
  */
 
 #pragma walker evaluator Perl_runops_standard Perl_runops_debug
@@ -34,7 +39,7 @@ inline uint64_t own_stack = __walk[2];
 inline uint64_t next_stack = __walk[6];
 inline uint64_t current_context = __walk[7] + __walk[16];
 
-/* Of the interpreter (intrpvar.h), and of a stack. */
+/* Offsets in the interpreter (intrpvar.h) and in a stack. */
 inline uint64_t op = 0x08;
 inline uint64_t curcop = 0xd0;
 inline uint64_t curstackinfo = 0xe0;
@@ -45,7 +50,7 @@ inline uint64_t si_cxix = 0x20;
 inline uint64_t si_type = 0x2c;
 inline int perlsi_sort = 3;
 
-/* Of a context. The type and flags are a byte. */
+/* Size of a context, offsets in it, and types. Type and flags share a byte. */
 inline uint64_t context_size = 104;
 inline uint64_t oldcop = 0x10;
 inline uint64_t retop = 0x30;
@@ -57,32 +62,38 @@ inline int cxt_sub = 9;
 inline int cxt_format = 10;
 inline int cxt_eval = 11;
 inline int cxt_defer = 13;
-/* CXp_EVALBLOCK and CXp_TRY: either has no code of its own. */
+/* CXp_EVALBLOCK and CXp_TRY: blocks of `eval` and `try`, which are not functions. */
 inline int eval_block = 0x40;
 inline int no_code = 0xc0;
-/* CXp_SUB_RE and CXp_SUB_RE_FAKE: of code in a pattern, and of such that is the function's around it, which has a context already. */
+/*
+ * CXp_SUB_RE and CXp_SUB_RE_FAKE: code in a pattern, and code that belongs to the surrounding
+ * function, which already has a context.
+ */
 inline int in_pattern = 0x40;
 inline int is_fake = 0x80;
 
-/* Of a JMPENV, whose predecessor is its first word, and of a COP. */
+/* Offsets in a JMPENV, whose first word is its predecessor, and in a COP. */
 inline uint64_t je_mustcatch = 0xd4;
 inline uint64_t cop_line = 0x24;
 inline uint64_t cop_file = 0x30;
 
-/* Of a subroutine's body (cv.h): its package, its glob or its own name, and which of them. */
+/*
+ * Offsets in the body of a subroutine (cv.h): its package, its glob or own name, and the flags that
+ * say which of them.
+ */
 inline uint64_t xcv_stash = 0x20;
 inline uint64_t xcv_gv = 0x38;
 inline uint64_t xcv_flags = 0x5c;
 inline uint32_t cvf_named = 0x8000;
-/* Of the bodies of a glob and of a package. A package may have several names. */
+/* Offsets in the bodies of a glob and of a package. A package may have several names. */
 inline uint64_t gv_namehek = 0x20;
 inline uint64_t gv_stash = 0x28;
 inline uint64_t stash_name = 0x20;
 inline uint64_t stash_name_count = 0x3c;
-/* Of a name (HEK). */
+/* Offsets in a name (HEK). */
 inline uint64_t hek_len = 4;
 inline uint64_t hek_key = 8;
-/* Greatest size of a file's name, which ends with NUL. */
+/* Maximum size of a file's name, which ends with NUL. */
 inline int file_max = 256;
 
 this uint64_t stack;
@@ -103,7 +114,7 @@ this int is_over;
 this int is_done;
 this int is_spent;
 
-/* Whether the stack is that of a block of sort. */
+/* Whether the stack is that of a block of `sort`. */
 inline int has_block = this->at >= 0 && *(userland int32_t *)(this->stack + si_type) == perlsi_sort &&
     (*(userland uint8_t *)*(userland uint64_t *)(this->stack + si_cxstack) & type_mask) == cxt_null;
 
@@ -116,9 +127,9 @@ dtrace:walker::
 		this->name = *(userland uint64_t *)(this->body + op);
 		this->body = *(userland uint64_t *)(this->body + curstackinfo);
 		this->at = *(userland int32_t *)(this->body + si_cxix);
-		/* Without it nothing is done, so it is known last. */
+		/* Assign this last, because the walker does nothing while it is 0. */
 		this->stack = this->body;
-		/* A context without an evaluator. */
+		/* Skip a context that is kept without an evaluator. */
 		if (this->name == 0 && this->at >= 0) {
 			this->context = *(userland uint64_t *)(this->stack + si_cxstack) + this->at * context_size;
 			this->type = *(userland uint8_t *)this->context & type_mask;
@@ -128,7 +139,7 @@ dtrace:walker::
 		}
 	}
 
-	/* A stack is over where nothing remains of it, or an eval of C's alone. */
+	/* A stack is finished if it has no contexts left, or only an `eval` of C. */
 	this->is_over = 1;
 	while (this->is_over) {
 		this->is_over = 0;
@@ -150,7 +161,7 @@ dtrace:walker::
 
 	this->is_block = this->stack != 0 && has_block;
 
-	/* The evaluator within this one may have had all that C has called. */
+	/* The evaluator within this one may have taken all contexts that C has called. */
 	this->is_done = this->is_spent;
 	this->is_spent = 0;
 
@@ -161,7 +172,10 @@ dtrace:walker::
 		if (*(userland uint8_t *)(*(userland uint64_t *)this->env + je_mustcatch) != 0)
 			this->own_env = this->env;
 
-	/* The eval that this evaluator was begun for is the outermost that has its place to jump to, if it has not been left. */
+	/*
+	 * This evaluator was started for the outermost `eval` with its jump target, unless that
+	 * `eval` has been left.
+	 */
 	this->begun_at = -1;
 	this->n = this->own_env != 0 && this->stack != 0 ? this->at : -1;
 	this->is_spent = this->own_env != 0;

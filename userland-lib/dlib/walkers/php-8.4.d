@@ -2,11 +2,12 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * Frames of PHP code, in PHP 8.4 without threads.
+ * Frames of PHP code in PHP 8.4 without thread support.
  *
- * Frames (zend_execute_data of Zend/zend_compile.h) are a list, innermost first; functions of PHP's own library have one too. One evaluator
- * executes all of them up to one that C has called. Two of the runtime's functions are looked at for where the list and the name of a file
- * are, so that other layouts are not taken for this one.
+ * Frames (zend_execute_data of Zend/zend_compile.h) are a list, innermost first. Functions of PHP's
+ * own library have frames, too. One evaluator executes the frames up to one that was called from C.
+ * The code of two functions of the runtime is compared, because it contains the offsets of the list
+ * and of a file's name. Thus other layouts are not mistaken for this one.
  */
 
 #pragma walker evaluator execute_ex
@@ -20,7 +21,7 @@ inline uint64_t executor_globals = __walk[1] + __walk[16];
 inline uint64_t current_execute_data = 0x1e8;
 inline uint64_t op_array_filename = 0xa8;
 
-/* ZEND_USER_FUNCTION, and ZEND_CALL_TOP, which who was called by C has. */
+/* ZEND_USER_FUNCTION, and ZEND_CALL_TOP, the flag of a function that was called from C. */
 inline int user_function = 2;
 inline uint32_t call_top = 1 << 17;
 

@@ -2,14 +2,17 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * Frames of Ruby code, in Ruby 3.3, but for what its compiler YJIT has compiled.
+ * Frames of Ruby code in Ruby 3.3, except for code that its compiler YJIT has compiled.
  *
- * Frames (rb_control_frame_t of vm_core.h) of a fiber are an array, innermost first. One evaluator executes all of them up
- * to one that is to return to C. Among them are those of functions in C, and such as stand for nothing: at the end, and while a file is compiled.
+ * The frames of a fiber (rb_control_frame_t of vm_core.h) are an array, innermost first. One
+ * evaluator executes the frames up to one that returns to C. The array also contains frames of C
+ * functions and dummy frames: at the end, and while a file is compiled.
  *
- * The library tells no symbols of what is needed. The evaluator, rb_vm_exec(), is what rb_iseq_eval() ends in, and the thread's own variable
- * ruby_current_ec is what rb_profile_frames() begins with: two words have the number of the library's variables and the place among them, and the
- * thread's own table (DTV) has where those of that number are (System V ABI, AMD64, and glibc's dtv_t of 16 bytes).
+ * The library exports no symbols for what the walker needs. The evaluator, rb_vm_exec(), is the
+ * target of the jump at the end of rb_iseq_eval(). The thread-local variable ruby_current_ec is
+ * accessed at the beginning of rb_profile_frames(). Two words contain the number of the library's
+ * thread-local block and the offset in it; the thread's dynamic thread vector (DTV) contains the
+ * address of the block with that number (System V ABI, AMD64, and glibc's dtv_t of 16 bytes).
  */
 
 #pragma walker evaluator rb_iseq_eval+143
@@ -24,14 +27,14 @@ inline uint64_t nth = __walk[0];
 inline uint64_t thread = __walk[7];
 inline uint64_t ruby_current_ec = __walk[1] + __walk[16];
 
-/* Of a thread, and its table. */
+/* Offset of a thread's DTV from the thread pointer, and size of an entry. */
 inline uint64_t dtv = 8;
 inline uint64_t dtv_size = 16;
-/* Of a fiber's execution (rb_execution_context_t). */
+/* Offsets in the execution context of a fiber (rb_execution_context_t). */
 inline uint64_t ec_vm_stack = 0;
 inline uint64_t ec_vm_stack_size = 8;
 inline uint64_t ec_cfp = 16;
-/* Of a frame. What its environment begins with are its flags. */
+/* Size of a frame, offsets in it, and its flags, which are the first word of its environment. */
 inline uint64_t cfp_size = 56;
 inline uint64_t cfp_pc = 0;
 inline uint64_t cfp_iseq = 16;
@@ -40,7 +43,7 @@ inline uint64_t is_finish = 0x20;
 inline uint64_t is_cframe = 0x80;
 inline uint64_t magic = 0x7fff0001;
 inline uint64_t dummy = 0x79990001;
-/* Of code (rb_iseq_t), and of its body. */
+/* Offsets in code (rb_iseq_t) and in its body. */
 inline uint64_t iseq_body = 16;
 inline uint64_t body_encoded = 0x08;
 inline uint64_t body_pathobj = 0x40;
@@ -48,18 +51,26 @@ inline uint64_t body_label = 0x50;
 inline uint64_t body_insns = 0x70;
 inline uint64_t body_insns_size = 0x80;
 inline uint64_t body_insns_index = 0x88;
-/* Bytes of what is known of an instruction (iseq_insn_info_entry), whose first 4 are its line. */
+/*
+ * Size of the description of an instruction (iseq_insn_info_entry), which begins with the line, 4
+ * bytes.
+ */
 inline uint64_t insn_size = 12;
 /*
- * The index (succ_index_table of iseq.c) says how many of those begin at an instruction or before: of the first 54 instructions in 7 bits each, nine in a
- * word; of those behind, by blocks of 512, with what was before, with the sums in front of its words but the first in 9 bits each, and a bit an instruction.
+ * The index (succ_index_table of iseq.c) gives the number of descriptions that begin at an
+ * instruction or before it. For the first 54 instructions it has the number in 7 bits each, nine in
+ * a word. For the others it has blocks of 512 instructions: the sum before the block, the sums
+ * before each of its words except the first in 9 bits each, and one bit per instruction.
  */
 inline uint64_t immediate = 54;
 inline uint64_t index_blocks = 48;
 inline uint64_t block_size = 80;
 inline uint64_t block_sums = 8;
 inline uint64_t block_bits = 16;
-/* Of objects: the type, and whether a string lies elsewhere, or an array's elements in it. */
+/*
+ * The type bits of an object, and the flag of a string whose text is stored separately, or of an
+ * array whose elements are stored in the object.
+ */
 inline uint64_t type = 0x1f;
 inline uint64_t t_array = 7;
 inline uint64_t user1 = 1 << 13;
@@ -96,7 +107,10 @@ dtrace:walker::
 		if ((this->flags & magic) != dummy && (this->flags & is_cframe) == 0) {
 			this->body = *(userland uint64_t *)(*(userland uint64_t *)(this->cfp + cfp_iseq) + iseq_body);
 
-			/* What is executed is the instruction in front, but at the beginning. */
+			/*
+			 * The program counter points behind the current instruction, except at the
+			 * beginning.
+			 */
 			this->pc = *(userland uint64_t *)(this->cfp + cfp_pc);
 			this->n = (this->pc - *(userland uint64_t *)(this->body + body_encoded)) / 8;
 			this->n = this->n != 0 ? this->n - 1 : 0;
@@ -111,7 +125,7 @@ dtrace:walker::
 				this->rank = *(userland uint32_t *)this->index;
 				if (this->n >= 64)
 					this->rank = this->rank + (*(userland uint64_t *)(this->index + block_sums) >> (this->n / 64 - 1) * 9 & 0x1ff);
-				/* Its bits up to this instruction's, counted. */
+				/* Count the bits of the word up to this instruction. */
 				this->bits = *(userland uint64_t *)(this->index + block_bits + this->n / 64 * 8) << 63 - this->n % 64;
 				this->bits = this->bits - (this->bits >> 1 & 0x5555555555555555);
 				this->bits = (this->bits & 0x3333333333333333) + (this->bits >> 2 & 0x3333333333333333);
@@ -124,7 +138,10 @@ dtrace:walker::
 
 			this->name = *(userland uint64_t *)(this->body + body_label);
 			this->path = *(userland uint64_t *)(this->body + body_pathobj);
-			/* A file's name may be in an array, in front of that which it has on disk. */
+			/*
+			 * The name of a file may be an array of the name and the real path. Use the
+			 * first element.
+			 */
 			if ((*(userland uint64_t *)this->path & type) == t_array)
 				this->path = (*(userland uint64_t *)this->path & user1) != 0 ?
 				    *(userland uint64_t *)(this->path + array_elements) :

@@ -2,14 +2,17 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * Frames of JavaScript, in V8 11.3 (node 20).
+ * Frames of JavaScript code in V8 11.3 (node 20).
  *
- * The library exports numbers for post-mortem debuggers (tools/gen-postmortem-metadata.py): offsets and types, so little here depends on
- * how it was built. Each function that runs has a native frame of its own, with a frame pointer: in the interpreter, which is a part of the
- * blob of builtins, or in code that was compiled since. Beneath the frame pointer lie the function's context and the function; other frames
- * of the blob have a small number in place of the context. What the optimizing compiler has put into another function has no frame.
+ * The library exports offsets and types for post-mortem debuggers
+ * (tools/gen-postmortem-metadata.py), so that little here depends on the build. Each running
+ * function has a native frame with a frame pointer: in the interpreter, which is a part of the blob
+ * of builtins, or in compiled code. Below the frame pointer are the function's context and the
+ * function. Other frames of the blob have a small integer instead of the context. Functions that
+ * the optimizing compiler has inlined have no frame.
  *
- * A heap object's address is told by its lowest bit, a small number's 32 bits are the highest.
+ * The lowest bit of a pointer to a heap object is set. The value of a small integer is in the upper
+ * 32 bits.
  */
 
 #pragma walker blob _ZN2v88internal23DefaultEmbeddedBlobCodeEv+3 _ZN2v88internal27DefaultEmbeddedBlobCodeSizeEv+3
@@ -67,17 +70,29 @@ inline uint64_t code_bytecode = __walk[46];
 
 /* BytecodeArray::source_position_table of objects/bytecode-array.tq. */
 inline uint64_t bytecode_positions = 0x20;
-/* ScopeInfo of objects/scope-info.tq: the first three words, and where the others begin. */
+/*
+ * ScopeInfo of objects/scope-info.tq: the offsets of the flags, of the number of locals, and of the
+ * variable part.
+ */
 inline uint64_t scope_flags = 0x8;
 inline uint64_t scope_locals = 0x18;
 inline uint64_t scope_rest = 0x20;
-/* Locals of which a scope has the names itself; more are in a table. */
+/*
+ * With this number of locals or more, their names are in a separate table, of which the scope has
+ * only the address.
+ */
 inline uint64_t locals_max = 75;
-/* Flags of a scope: it has a word for its class, two for its name, one for a name that was inferred. */
+/*
+ * Flags of a scope: it has one word for its class, two words for its name, one word for an inferred
+ * name.
+ */
 inline uint64_t has_class = 0x400;
 inline uint64_t has_name = 0x3000;
 inline uint64_t has_inferred_name = 0x4000;
-/* Bits of a position: it is one more than an offset of bytecode, not a place in the source; and the function has no name. */
+/*
+ * Bits of a position: it is an offset in the bytecode plus one instead of a position in the source;
+ * the function has no name.
+ */
 inline uint64_t in_bytecode = 0x800000;
 inline uint64_t is_anonymous = 0x400000;
 
@@ -121,7 +136,7 @@ dtrace:walker::
 			this->shared = 0;
 	}
 	if (this->shared != 0) {
-		/* A function of V8's own has no script, and its name in place of a scope. */
+		/* A builtin function has no script, and a name instead of a scope. */
 		this->script = *(userland uint64_t *)(this->shared - 1 + shared_script);
 		this->type = *(userland uint64_t *)(this->script - 1);
 		if (*(userland uint16_t *)(this->type - 1 + map_type) != type_script)
@@ -154,7 +169,10 @@ dtrace:walker::
 			this->start = *(userland uint64_t *)this->at >> 32;
 		}
 
-		/* The names of function and file: strings that may stand for others. Of a function's joined one the last part is taken. */
+		/*
+		 * Read the names of the function and of the file. A string may refer to other
+		 * strings. Of a concatenated name of a function, use the last part.
+		 */
 		this->is_named = 0;
 		this->n = 0;
 		this->words = 0;
@@ -191,7 +209,7 @@ dtrace:walker::
 			}
 			if (this->chars == 0)
 				this->size = 0;
-			/* A name that was inferred counts where there is no other. */
+			/* Use an inferred name if there is no other. */
 			if (this->n < 2 && this->words_size == 0) {
 				this->words = this->chars;
 				this->words_size = this->size;
@@ -199,7 +217,11 @@ dtrace:walker::
 			this->n = this->n + 1;
 		}
 
-		/* Where the interpreter is, if it executes this; else where the function begins. The source's length tells it from another one. */
+		/*
+		 * Use the position in the bytecode if the interpreter executes this function,
+		 * otherwise the start of the function. The length of the source distinguishes
+		 * sources of the same name.
+		 */
 		this->length = 0;
 		if (this->script != 0) {
 			this->source = *(userland uint64_t *)(this->script - 1 + script_source);
@@ -217,7 +239,10 @@ dtrace:walker::
 			this->type = *(userland uint64_t *)(this->bytecode - 1);
 			this->type = *(userland uint16_t *)(this->type - 1 + map_type);
 		}
-		/* Code that was made without optimizing has the bytecode, which the interpreter may execute further out. */
+		/*
+		 * Baseline code has the bytecode, which the interpreter may execute in an outer
+		 * frame.
+		 */
 		if (this->type == type_code) {
 			this->bytecode = *(userland uint64_t *)(this->bytecode - 1 + code_bytecode);
 			this->type = type_bytecode;
@@ -232,7 +257,7 @@ dtrace:walker::
 		if (this->table != 0) {
 			this->table_size = *(userland uint64_t *)(this->table - 1 + bytes_length) >> 32;
 			this->table = this->table - 1 + bytes_data;
-			/* The function's entry is at -1. */
+			/* The entry of the function has offset -1. */
 			this->position = in_bytecode | (this->offset >> 32) - bytecode_first + 2 & 0x3fffff;
 		}
 		if (!this->is_named)

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! An enabling on its way through a boot: written by one consumer, run by the engine for nobody, claimed by another.
+//! The life of an anonymous enabling: one consumer writes it, the engine runs it without a
+//! consumer, and another consumer claims it.
 
 use super::device::EngineDevice;
 use dtrace::anon;
@@ -17,7 +18,8 @@ use dtrace_uapi::option::Opt;
 use dtrace_uapi::types::{AggId, Epid, ProbeId};
 use std::io;
 
-/// A machine that has booted with a file, as a consumer that claims its state sees it.
+/// A machine that has booted with the file of an anonymous enabling, as seen by the consumer that
+/// claims it.
 struct Booted {
     engine: EngineDevice,
     file: Vec<u8>,
@@ -51,7 +53,7 @@ impl Device for Booted {
     fn argument(&self, probe: ProbeId, index: u32) -> io::Result<Option<ArgDesc>> {
         self.engine.argument(probe, index)
     }
-    /// Whoever claims asks for that and nothing else.
+    /// A consumer that claims an anonymous enabling sets only this option and enables nothing.
     fn enable(&self, dof: &[u8]) -> io::Result<u32> {
         let enabling = Enabling::parse(dof).unwrap_or_else(|reason| panic!("{reason}"));
         assert_eq!(enabling.options(), [(Opt::Grabanon, 1)]);
@@ -87,7 +89,7 @@ impl Device for Booted {
     }
 }
 
-/// Takes what has been recorded; the output, and what happened besides.
+/// Consumes the recorded data. Returns the progress, the output, and the events.
 fn take(handle: &mut Handle<'_>) -> (Progress, String, Vec<String>) {
     let (mut out, mut events) = (Vec::new(), Vec::new());
     let mut event = |event: dtrace::consume::Event| events.push(event.to_string());
@@ -103,7 +105,7 @@ fn take(handle: &mut Handle<'_>) -> (Progress, String, Vec<String>) {
     (progress, text, events)
 }
 
-/// The file that two programs make with these options.
+/// The contents of the file that two programs make with these options.
 fn written(options: &[(&str, Option<&str>)], programs: &[&str]) -> Vec<u8> {
     let device = EngineDevice::new();
     let world = KernelWorld::new(&device);
@@ -177,7 +179,8 @@ fn a_file_that_was_cut_off_is_refused_with_a_reason() {
     assert_eq!(reason(&file), None);
     for len in 1..file.len() {
         let why = reason(&file[..len]);
-        // At the end of an image it may as well have been made so.
+        // A file that ends at the end of an image is valid, because it could have been written that
+        // way.
         let whole = Images::new(&file)
             .scan(0, |at, image| {
                 *at += image.map_or(0, <[u8]>::len);

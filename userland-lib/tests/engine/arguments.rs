@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Arguments of probes by their types.
+//! The types of probe arguments.
 
 use expect_test::expect;
 

@@ -1,23 +1,25 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Random expressions against a model of C's arithmetic: folded by the compiler, and computed by the engine.
+//! Tests random expressions, folded by the compiler and computed by the engine, against a model of
+//! C's arithmetic.
 //!
-//! Where C leaves open what an overflow gives, in signed types, D computes in 64 bits until the value leaves the type; of
-//! constants alone it makes a `long` then. A variable that is not declared has 64 bits.
-//! Where it leaves open which operand comes first, in D the left one does.
+//! Where C leaves a result undefined, D defines it. Overflows of signed types are computed in 64
+//! bits until the value is converted; an expression of constants becomes a `long` instead. An
+//! undeclared variable has 64 bits. The left operand is evaluated first.
 
 use super::language::{run, value_of};
 use proptest::prelude::*;
 use std::cmp::Ordering;
 
-/// C's integer types: size and sign.
+/// An integer type of C: size, sign and name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Type {
     size: u32,
     signed: bool,
     name: &'static str,
-    /// Whatever its size says: of a variable that is not declared, and what is computed of one.
+    /// Values have 64 bits regardless of `size`: for undeclared variables and for results computed
+    /// from them.
     has_64_bits: bool,
 }
 
@@ -54,7 +56,7 @@ impl Type {
         }
     }
 
-    /// What a computation in this type gives.
+    /// The result of a computation in this type before it is converted.
     fn wrap(self, value: i128) -> i128 {
         match self.signed {
             true => TYPES[6].cut(value),
@@ -62,7 +64,7 @@ impl Type {
         }
     }
 
-    /// `value` of this type as one of the type `to`.
+    /// Converts `value` from this type to the type `to`.
     fn convert(self, to: Self, value: i128) -> i128 {
         if self.promoted() == to {
             value
@@ -71,7 +73,7 @@ impl Type {
         }
     }
 
-    /// The type of a variable that is not declared and gets a value of this type.
+    /// The type of an undeclared variable to which a value of this type is assigned.
     fn undeclared(self) -> Self {
         Self {
             has_64_bits: true,
@@ -102,7 +104,7 @@ impl Type {
     }
 }
 
-/// Kinds of variables: there is one of each type of each kind.
+/// Kinds of variables: declaration and use. Each kind has one variable of each type.
 const KINDS: [(&str, &str); 6] = [
     ("T gN;", "gN"),
     ("self T tN;", "self->tN"),
@@ -113,7 +115,7 @@ const KINDS: [(&str, &str); 6] = [
 ];
 const VARIABLES: usize = KINDS.len() * TYPES.len();
 
-/// How often variable `n` of [`VARIABLES`] is what `pattern` says, with its type and number put in.
+/// Replaces the number in `pattern` by that of variable `n`, which is below [`VARIABLES`].
 fn spelled(pattern: &str, n: usize) -> String {
     let number = (n % TYPES.len()).to_string();
     pattern.replace('N', &number)
@@ -125,12 +127,12 @@ fn declaration(n: usize) -> String {
     spelled(declaration, n).replace('T', TYPES[n % TYPES.len()].name)
 }
 
-/// Variable `n` in an expression.
+/// Variable `n` as written in an expression.
 fn variable(n: usize) -> String {
     spelled(KINDS[n / TYPES.len()].1, n)
 }
 
-/// An expression, of which constants and variables are the leaves.
+/// An expression. The leaves are constants and variables.
 #[derive(Clone, Debug)]
 enum Tree {
     Leaf(usize, i64),
@@ -141,16 +143,16 @@ enum Tree {
     Cond(Box<Tree>, Box<Tree>, Box<Tree>),
     Cast(usize, Box<Tree>),
     Comma(Box<Tree>, Box<Tree>),
-    /// `=` with an operator before it, or none.
+    /// `=`, or a compound assignment if the operator is not empty.
     Assign(&'static str, usize, Box<Tree>),
-    /// `++` or `--`, before or after the variable.
+    /// `++` or `--`; the flag says whether it precedes the variable.
     Step(&'static str, bool, usize),
 }
 
 const ARITHMETIC: [&str; 8] = ["+", "-", "*", "/", "%", "&", "|", "^"];
 const TRUTHS: [&str; 9] = ["<", "<=", ">", ">=", "==", "!=", "&&", "||", "^^"];
 
-/// Expressions, in which variables are read and written if `variables`.
+/// Generates expressions. They read and write variables if `variables` is set.
 fn tree(variables: bool) -> impl Strategy<Value = Tree> {
     let number = prop_oneof![
         any::<i64>(),
@@ -184,7 +186,8 @@ fn tree(variables: bool) -> impl Strategy<Value = Tree> {
     })
 }
 
-/// The right operand of `op` as it is written: a divisor is never zero, and nothing is shifted too far.
+/// The text of the right operand of `op`, changed so that a divisor is never zero and a shift count
+/// is below 32.
 fn right_operand(op: &str, text: String) -> String {
     match op {
         "/" | "%" => format!("({text} | 1)"),
@@ -194,7 +197,8 @@ fn right_operand(op: &str, text: String) -> String {
 }
 
 impl Tree {
-    /// The expression in D; leaves become variables, which `declare` collects, if it is there.
+    /// The expression in D. If `declare` is set, constants become variables, whose assignments are
+    /// collected there.
     fn text(&self, declare: &mut Option<Vec<String>>) -> String {
         match self {
             Self::Leaf(ty, value) => {
@@ -231,7 +235,8 @@ impl Tree {
         }
     }
 
-    /// What it is by the model, and what becomes of the variables. Its leaves are variables that are not declared, or constants.
+    /// Evaluates the expression by the model and updates the variables. The leaves are undeclared
+    /// variables if `undeclared`, otherwise constants.
     fn eval(&self, vars: &mut [i128; VARIABLES], undeclared: bool) -> Value {
         match self {
             Self::Leaf(ty, value) => {
@@ -259,7 +264,7 @@ impl Tree {
             Self::Binary(op @ ("&&" | "||"), a, b) => {
                 let first = a.eval(vars, undeclared);
                 let decided = (first.cut() != 0) == (*op == "||");
-                // The type is of both, though only one may be computed.
+                // Both operands determine the type, even if only one is evaluated.
                 let mut unused = *vars;
                 let second = b.eval(if decided { &mut unused } else { vars }, undeclared);
                 first.with(second).truth(match *op {
@@ -281,7 +286,7 @@ impl Tree {
                     true => (a, b),
                     false => (b, a),
                 };
-                // The type is of both, though only one is computed.
+                // Both operands determine the type, but only one is evaluated.
                 let mut unused = *vars;
                 let taken = taken.eval(vars, undeclared);
                 let other = other.eval(&mut unused, undeclared);
@@ -326,18 +331,18 @@ impl Tree {
         }
     }
 
-    /// The value once it leaves its type.
+    /// The value after conversion to its type.
     fn value(&self, vars: &mut [i128; VARIABLES], undeclared: bool) -> i128 {
         self.eval(vars, undeclared).cut()
     }
 }
 
-/// What an expression is by the model.
+/// The value of an expression in the model.
 #[derive(Clone, Copy)]
 struct Value {
     ty: Type,
     value: i128,
-    /// The compiler knows it.
+    /// The compiler knows the value.
     constant: bool,
 }
 
@@ -362,7 +367,7 @@ impl Value {
         self.ty.cut(self.value)
     }
 
-    /// The same, known only if `other` is too.
+    /// This value, constant only if `other` is constant, too.
     fn with(self, other: Self) -> Self {
         Self {
             constant: self.constant && other.constant,
@@ -370,7 +375,8 @@ impl Value {
         }
     }
 
-    /// What a computation in the type `ty` makes of this: constants that leave `int` become `long`.
+    /// The result of a computation in the type `ty`. A constant that exceeds `int` becomes a
+    /// `long`.
     fn computed(self, ty: Type, value: i128) -> Self {
         let value = ty.wrap(value);
         let leaves = self.constant && ty == INT && INT.cut(value) != value;
@@ -390,7 +396,7 @@ impl Value {
     }
 }
 
-/// `a op b` with the right operand as [`right_operand`] writes it.
+/// Evaluates `a op b` with the right operand changed as [`right_operand`] does.
 fn binary(op: &str, a: Value, b: Value) -> Value {
     let both = a.with(b);
     if let "<<" | ">>" = op {
@@ -403,7 +409,7 @@ fn binary(op: &str, a: Value, b: Value) -> Value {
         return both.computed(a.ty.promoted(), value);
     }
     let ty = a.ty.with(b.ty);
-    // The divisor's `| 1` computes in its own promoted type.
+    // `| 1` is computed in the promoted type of the divisor.
     let divisor = match op {
         "/" | "%" => b.value | 1,
         _ => b.value,
@@ -443,7 +449,7 @@ proptest! {
         prop_assert_eq!(value_of(&assignments, &text), expected(true));
     }
 
-    /// The value is right, and so is what every variable holds after it.
+    /// Checks the value of each expression and the values of all variables after it.
     #[test]
     fn assignments_are_what_c_makes_of_them(trees in prop::collection::vec(tree(true), 1..4)) {
         let mut vars = [0; VARIABLES];
@@ -451,7 +457,7 @@ proptest! {
         let mut text: String = (0..VARIABLES).map(declaration).collect();
         text += "BEGIN {";
         for n in 0..VARIABLES {
-            // What is local to a clause holds anything at first.
+            // Clause-local variables are not initialised.
             text += &format!("{} = 0;", variable(n));
         }
         for tree in &trees {

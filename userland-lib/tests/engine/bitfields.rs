@@ -1,13 +1,14 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Random structures of bit-fields and plain members against a model: every member keeps what was last assigned to it,
-//! cut to its width, whatever is assigned to its neighbours.
+//! Tests random structures of bit-fields and plain members against a model: every member keeps the
+//! value that was last assigned to it, truncated to its width, regardless of assignments to its
+//! neighbours.
 
 use super::language::run;
 use proptest::prelude::*;
 
-/// Types of members with their bits and sign.
+/// Types of members: name, bits, and whether the type is signed.
 const TYPES: [(&str, u32, bool); 8] = [
     ("signed char", 8, true),
     ("unsigned char", 8, false),
@@ -19,7 +20,7 @@ const TYPES: [(&str, u32, bool); 8] = [
     ("unsigned long", 64, false),
 ];
 
-/// A member: its type, and how wide it is where it is a bit-field.
+/// A member: its type, and its width if it is a bit-field.
 #[derive(Clone, Copy, Debug)]
 struct Member {
     ty: usize,
@@ -31,7 +32,7 @@ impl Member {
         self.width.unwrap_or(TYPES[self.ty].1)
     }
 
-    /// `value` as the member holds it.
+    /// Truncates `value` to the member's width.
     fn cut(self, value: i64) -> i64 {
         let unused = 64 - self.bits();
         match TYPES[self.ty].2 {
@@ -57,7 +58,7 @@ fn member() -> impl Strategy<Value = Member> {
     (0..TYPES.len()).prop_flat_map(bits)
 }
 
-/// Which member gets which value, and how: `=`, `+=` or `^=`.
+/// Assignments: the member, the value, and the operator: `=`, `+=` or `^=`.
 fn assignments() -> impl Strategy<Value = Vec<(prop::sample::Index, i64, u8)>> {
     prop::collection::vec((any::<prop::sample::Index>(), any::<i64>(), 0u8..3), 1..12)
 }
@@ -74,7 +75,7 @@ proptest! {
         let mut held = vec![0i64; members.len()];
         let (scope, prefix) = if global { ("", "") } else { ("this ", "this->") };
         let declared: String = members.iter().enumerate().map(|(n, m)| m.declaration(n)).collect();
-        // Everything begins as zero.
+        // All members are set to zero first.
         let mut body: String = (0..members.len()).map(|n| format!("{prefix}v.m{n} = 0; ")).collect();
         for (which, value, how) in assignments {
             let n = which.index(members.len());

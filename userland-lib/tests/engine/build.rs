@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Programs made by hand, of the compiler's own intermediate form.
+//! Builds programs by hand from the compiler's intermediate representation.
 //!
-//! They pin down what passes between compiler, engine and consumer, independently of what the compiler understands.
+//! They test the interfaces between compiler, engine and consumer independently of the compiler's
+//! front end.
 
 use dtrace::{
     codegen::{
@@ -23,10 +24,10 @@ use dtrace_uapi::{
     var::Var,
 };
 
-/// Size of a D string.
+/// Size of a D string, bytes.
 const STRSIZE: u32 = 256;
 
-/// An expression and D's type of it.
+/// An expression and the kind of its D type.
 #[derive(Clone)]
 pub struct Value {
     difo: Difo,
@@ -53,7 +54,7 @@ fn value(kind: Kind, rtype: DifType, inst: impl FnOnce(&mut Func, VReg) -> Inst)
     }
 }
 
-/// A signed constant of `size` bytes.
+/// Returns a signed constant of `size` bytes.
 pub fn int(size: u32, constant: i64) -> Value {
     value(Kind::Signed, scalar(size), |_, dst| Inst::Const {
         dst,
@@ -61,7 +62,7 @@ pub fn int(size: u32, constant: i64) -> Value {
     })
 }
 
-/// A string constant.
+/// Returns a string constant.
 pub fn string(text: &str) -> Value {
     let rtype = DifType {
         kind: DIF_TYPE_STRING,
@@ -75,7 +76,7 @@ pub fn string(text: &str) -> Value {
     })
 }
 
-/// A variable of DTrace's that is an unsigned number.
+/// Returns a built-in variable that is an unsigned integer.
 pub fn var(size: u32, var: Var) -> Value {
     value(Kind::Unsigned, scalar(size), |_, dst| Inst::LoadVar {
         op: Op::Ldgs,
@@ -84,7 +85,7 @@ pub fn var(size: u32, var: Var) -> Value {
     })
 }
 
-/// A variable of DTrace's that is a string.
+/// Returns a built-in variable that is a string.
 pub fn text_var(var: Var) -> Value {
     let mut value = string("");
     value.difo = self::var(8, var).difo;
@@ -92,7 +93,7 @@ pub fn text_var(var: Var) -> Value {
     value
 }
 
-/// Eight bytes that a load from `address` gives.
+/// Returns an 8-byte load from `address`.
 pub fn load(address: u64) -> Value {
     let mut func = Func::new();
     let (addr, dst) = (func.vreg(), func.vreg());
@@ -124,7 +125,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Begins a clause of the probes that `pattern` describes.
+    /// Begins a clause for the probes that match `pattern`.
     pub fn clause(&mut self, pattern: &str) -> &mut Self {
         let parts: Vec<String> = pattern.split(':').map(str::to_owned).collect();
         let [provider, module, func, name] = parts.try_into().expect("four parts");
@@ -144,7 +145,7 @@ impl Builder {
         self
     }
 
-    /// Gives the clause a condition.
+    /// Adds a predicate to the clause.
     pub fn when(&mut self, value: &Value) -> &mut Self {
         self.last().predicate = Some(value.difo.clone());
         self
@@ -154,7 +155,7 @@ impl Builder {
         self.clauses.last_mut().expect("a clause was begun")
     }
 
-    /// Adds a statement of one action.
+    /// Adds a statement with one action.
     pub fn act(&mut self, kind: Action, statement: Statement, value: Option<&Value>) -> &mut Self {
         self.actions(statement, &[kind], value.into_iter().collect(), 0, None)
     }
@@ -215,7 +216,7 @@ impl Builder {
         self.actions(statement, &kinds, values.to_vec(), 0, Some(format))
     }
 
-    /// `@var[keys…] = func(value)`; `arg` is the parameters of a distribution.
+    /// `@var[keys…] = func(value)`. `arg` has the parameters of a distribution.
     pub fn aggregate(
         &mut self,
         var: AggVarId,
@@ -243,7 +244,7 @@ impl Builder {
         self.act(Action::Printa, statement, None)
     }
 
-    /// The program.
+    /// Returns the program.
     pub fn finish(&mut self) -> Program {
         Program {
             spans: vec![Span::default(); self.statements.len()],

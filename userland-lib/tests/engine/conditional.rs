@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Statements that a condition picks: `if`, and `?:` as a statement.
+//! Statements under a condition: `if`, and `?:` as a statement.
 
 use super::language::run;
 use super::session::Session;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What declared things mean: types, variables, inlines, translators, and NULL.
+//! The semantics of declarations: types, variables, inlines, translators, and NULL.
 
 use super::language::run;
 use expect_test::{expect, Expect};

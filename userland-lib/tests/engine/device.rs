@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The kernel's engine behind the library's [`Device`].
+//! A [`Device`] that runs the kernel's engine in user space.
 //!
-//! What the framework does in the module is done here in the least that tests need: a table of probes, an image
-//! whose clauses are bound to what they match, `BEGIN`, `END` and `ERROR`. There is one thread, which is whatever CPU a
-//! test says.
+//! It replaces the module's framework with the minimum that the tests need: a table of probes, the
+//! binding of an image's clauses to matching probes, and `BEGIN`, `END` and `ERROR`. There is one
+//! thread. It runs on the CPU that the test names.
 
 use std::{
     cell::{Cell, RefCell},
@@ -28,10 +28,10 @@ use zerocopy::FromZeros;
 
 use super::machine::{Firing, Platform, Thread};
 
-/// CPUs of the machine.
+/// Number of CPUs of the machine.
 pub const CPUS: u32 = 2;
 
-/// The probes, in the order of their numbers from 1; the first three are DTrace's own.
+/// The probes, in the order of their IDs from 1. The first three are DTrace's own.
 const PROBES: [[&str; 4]; 10] = [
     ["dtrace", "", "", "BEGIN"],
     ["dtrace", "", "", "END"],
@@ -50,9 +50,9 @@ const ERROR: ProbeId = 3;
 
 /// One consumer of an engine.
 pub struct EngineDevice {
-    /// The machine that probes fire on.
+    /// The machine on which probes fire.
     pub platform: Platform,
-    /// The thread that they fire in.
+    /// The thread in which probes fire.
     pub thread: Cell<Thread>,
     consumer: Consumer,
     ecbs: RefCell<Vec<Ecb>>,
@@ -71,7 +71,7 @@ fn describe(id: ProbeId) -> Option<ProbeDesc> {
     })
 }
 
-/// Whether `probe` is one of those that `pattern` describes; an empty part stands for all.
+/// Whether `pattern` matches `probe`. An empty part matches everything.
 fn matches(pattern: &ProbeDesc, probe: &ProbeDesc) -> bool {
     let part = |pattern: &[u8], value: &[u8]| {
         let pattern = text(pattern);
@@ -84,12 +84,12 @@ fn matches(pattern: &ProbeDesc, probe: &ProbeDesc) -> bool {
 }
 
 fn claim(cpu: u32) -> Cpu {
-    // SAFETY: a device is used by one thread, and no claim outlives the call that it is made for.
+    // SAFETY: Only one thread uses a device, and no claim outlives the call for which it is made.
     unsafe { Cpu::claim(cpu as usize) }
 }
 
 impl EngineDevice {
-    /// A machine at rest.
+    /// Returns a machine on which nothing is enabled.
     pub fn new() -> Self {
         let config = Config {
             ncpus: CPUS as usize,
@@ -152,7 +152,7 @@ impl EngineDevice {
         }
     }
 
-    /// Ends the speculations that several CPUs may have recorded into.
+    /// Runs the cleaner, which finishes the speculations into which several CPUs may have recorded.
     pub fn clean(&self) {
         let on_cpu = |cpu, visit: &mut (dyn FnMut(&Cpu) + Send)| {
             visit(&claim(cpu as u32));
@@ -162,7 +162,8 @@ impl EngineDevice {
         self.consumer.clean_speculations(|| now, on_cpu);
     }
 
-    /// What a refusal of the engine is to the library: an error number, and a reason that can be asked for.
+    /// Converts a refusal of the engine to an error number, and stores the reason for
+    /// [`Device::reason`].
     fn refuse(&self, reason: Reason) -> io::Error {
         *self.reason.borrow_mut() = reason.to_string();
         io::Error::from_raw_os_error(reason.errno.0)

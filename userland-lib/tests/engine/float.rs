@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Floating-point numbers: what the compiler folds, and what the engine computes without a floating-point unit.
+//! Floating-point numbers: folding by the compiler, and computation by the engine without a
+//! floating-point unit.
 
 use super::language::run;
 use super::session::Session;
@@ -11,7 +12,7 @@ use dtrace::world::Nowhere;
 use expect_test::expect;
 use proptest::prelude::*;
 
-/// The bits of each expression as a `double`, after `statements`.
+/// The bits of the value of each expression as a `double`, after `statements`.
 fn bits_of(statements: &str, expressions: &[String]) -> Vec<u64> {
     let print = |expression: &String| {
         format!("*this->d = {expression}; printf(\"%x \", *(uint64_t *)this->d);")
@@ -25,13 +26,14 @@ fn bits_of(statements: &str, expressions: &[String]) -> Vec<u64> {
         .collect()
 }
 
-/// What `printf(format, expression)` prints, with the operands folded or in variables: `a` is one, `b` is the other.
+/// The output of `printf(format, expression)` after `statements`.
 fn printed(format: &str, statements: &str, expression: &str) -> String {
     let text = format!("BEGIN {{ {statements} printf(\"{format}\", {expression}); }}");
     run(&[&text]).trim_start_matches('|').trim_end().to_owned()
 }
 
-/// Every `expression`, which is of type `int`, with `a`, `b` and `c` as constants, and as variables.
+/// Checks the value of each expression, which has type `int`, twice: with `A`, `B` and `C` replaced
+/// by constants, and as variables.
 fn both(expressions: &[(&str, &str)], values: [&str; 3]) {
     let [a, b, c] = values;
     for (expression, expected) in expressions {
@@ -258,7 +260,7 @@ fn predicates_and_branches_ask_for_more_than_zero() {
     assert_eq!(run(&[text]), "|half between no 6");
 }
 
-/// Constants of many kinds, as D writes them and as bits.
+/// Generates the bits of finite numbers of many kinds.
 fn number() -> impl Strategy<Value = u64> {
     let special = [
         0.0,
@@ -281,7 +283,7 @@ fn number() -> impl Strategy<Value = u64> {
     (magnitude, any::<bool>()).prop_map(|(bits, sign)| bits & !(1 << 63) | u64::from(sign) << 63)
 }
 
-/// The number as a constant.
+/// The number as a constant in D.
 fn constant(bits: u64, single: bool) -> String {
     let value = f64::from_bits(bits);
     match single {
@@ -293,7 +295,7 @@ fn constant(bits: u64, single: bool) -> String {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// The host's unit, the compiler and the engine agree to the bit.
+    /// The host's floating-point unit, the compiler and the engine give the same bits.
     #[test]
     fn arithmetic_is_exact(a in number(), b in number(), kind in 0usize..4, singles in any::<[bool; 2]>()) {
         let (x, y) = (f64::from_bits(a), f64::from_bits(b));
@@ -436,7 +438,7 @@ fn processors_parts_of_an_aggregation_are_put_together() {
     .assert_eq(&session.finish());
 }
 
-/// Numbers of x87, which hold more than doubles: what `long double` gives in C on the same machine.
+/// `long double` is x87's extended format. The expected values are those of C on the same machine.
 #[test]
 fn long_doubles_are_computed_with() {
     for (statements, expression, expected) in [
@@ -571,7 +573,8 @@ fn numbers_of_a_process_are_read_where_they_are() {
     let mut session = Session::new(&[("quiet", None)]);
     session.enable(&program.expect("a program"));
     session.go();
-    // A double, a float, an integer, and a long double of one half or one quarter with what lies behind it.
+    // A `double`, a `float`, an `int`, and a `long double` of one half or one quarter with its
+    // padding.
     for (at, d, exponent) in [(0x1_0000, 0.1f64, 0x3ffeu16), (0x2_0000, 0.75, 0x3ffd)] {
         let parts = [
             &d.to_le_bytes()[..],

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Integers that nobody declared: no value is cut, whatever was assigned first, and in whichever program.
+//! Undeclared integers: no value is truncated, whatever was assigned first and in whichever
+//! program.
 
 use super::language::value_of;
 use super::session::Session;
@@ -10,7 +11,7 @@ use dtrace::source::Source;
 use dtrace::world::Nowhere;
 use expect_test::{expect, Expect};
 
-/// What the programs of one command print; `syscall::read:entry` fires with 2^40 and with 5.
+/// The output of the programs of one command. `syscall::read:entry` fires with 2^40 and with 5.
 fn run(options: &[(&str, Option<&str>)], texts: &[&str]) -> String {
     let mut compiler = Compiler::new(&Nowhere);
     let mut compile = |text: &&str| {

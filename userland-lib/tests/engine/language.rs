@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What D programs mean: compiled, run by the engine, and printed.
+//! The semantics of D programs: the tests compile them, run them in the engine, and check the
+//! output.
 
 use super::session::Session;
 use dtrace::compile::{Compiler, Settings};
@@ -10,7 +11,8 @@ use dtrace::types::DataModel;
 use dtrace::world::Nowhere;
 use expect_test::{expect, Expect};
 
-/// What the programs print, one after the other enabled; `syscall::read:entry` fires with 3 and 4 in between.
+/// Enables the programs in order, fires `syscall::read:entry` with 3 and with 4, and returns the
+/// output.
 pub fn run(programs: &[&str]) -> String {
     run_with(&Settings::default(), programs)
 }
@@ -90,7 +92,7 @@ fn integers_are_those_of_c() {
         ("\"abc\" == \"abc\" && \"a\" != \"b\"", "1"),
     ] {
         assert_eq!(value_of("", expression), expected, "{expression}");
-        // The same of what is not known before it runs.
+        // The same with operands that the compiler does not know.
         let hidden = expression
             .replace("200", "(x + 200)")
             .replace("1 << 31", "(x + 1) << 31");
@@ -520,12 +522,12 @@ fn as_much_memory_is_read_as_a_computed_size_says() {
     };
     let two = dump("64 74                                            dt");
     assert_eq!(run(&[&text("2")]), two.clone() + "= 0\n");
-    // It may be a number of any type.
+    // The size may be an integer of any type.
     assert_eq!(run(&[&text("(char)2")]), two + "= 0\n");
     let all = dump("64 74 00 00 00 00 00 00                          dt......");
     assert_eq!(run(&[&text("8")]), all.clone() + "= 0\n");
     assert!(run(&[&text("0")]).ends_with("= 0\n"));
-    // What is too much is a fault as ever, and so is the whole of it.
+    // A size beyond the allocated memory is a fault.
     for size in ["9", "64", "100", "-1"] {
         assert!(run(&[&text(size)]).ends_with("= 1\n"), "{size}");
     }
@@ -580,7 +582,7 @@ fn programs_may_be_long_and_deep() {
     assert_eq!(value_of("x = 1;", &deep), model.to_string());
     let calls = format!("{}execname{}", "strjoin(\"a\", ".repeat(64), ")".repeat(64));
     assert_eq!(value_of("", &format!("strlen({calls})")), "68");
-    // Keys that are computed while others wait to be pushed.
+    // Keys whose computation needs the tuple stack while outer keys wait to be pushed.
     let keys = (1..=9).fold("1".to_owned(), |inner, n| {
         format!("a{n}[strjoin(\"k\", lltostr({inner})), {n}, substr(\"key\", 1), pid, tid]")
     });
@@ -634,7 +636,7 @@ fn programs_of_32_bits_have_narrow_types_and_addresses_all_the_same() {
     assert_eq!(shown(&narrow), "|4 16 4 4|7 80000001 -2147483647|");
     let wide = "|8 32 8 8|7 80000001 2147483649|";
     assert_eq!(shown(&Settings::default()), wide);
-    // A library's inline is of the kernel's model, wherever it is used.
+    // An inline of a library uses the kernel's data model, wherever it is used.
     let mut compiler = Compiler::new(&Nowhere);
     let library = Source::library("x.d", "inline int wide = sizeof(long);");
     compiler

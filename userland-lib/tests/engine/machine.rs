@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! A small machine: two spaces of memory, a clock that ticks when a firing reads it, and a thread that probes fire in.
+//! A small machine: kernel memory and user memory, a clock that advances when a firing reads it,
+//! and the thread in which probes fire.
 
 use std::{
     cell::{Cell, RefCell},
@@ -16,30 +17,30 @@ use dtrace_engine::{
 };
 use dtrace_uapi::ioctl::ProbeDesc;
 
-/// Pieces of memory by their addresses.
+/// Blocks of memory by their addresses.
 type Memory = BTreeMap<u64, Vec<u8>>;
 
-/// What outlives a firing.
+/// The state that outlives a firing.
 #[derive(Default)]
 pub struct Platform {
     /// The kernel's memory.
     pub kernel: RefCell<Memory>,
-    /// The process' memory.
+    /// The memory of the process.
     pub user: RefCell<Memory>,
     /// Nanoseconds since the machine started.
     pub now: Cell<u64>,
-    /// What destructive actions did.
+    /// The destructive actions that were executed.
     pub deeds: RefCell<Vec<String>>,
 }
 
-/// The thread that probes fire in.
+/// The thread in which probes fire.
 #[derive(Clone, Copy)]
 pub struct Thread {
-    /// Its process.
+    /// Process ID.
     pub pid: u32,
-    /// Its number.
+    /// Thread ID.
     pub tid: u32,
-    /// Its name.
+    /// Name of the thread.
     pub comm: &'static str,
 }
 
@@ -59,15 +60,15 @@ pub struct Firing<'a> {
     pub platform: &'a Platform,
     /// The thread.
     pub thread: Thread,
-    /// The probe's name, in four parts.
+    /// The probe's name in four parts.
     name: [String; 4],
     args: Vec<u64>,
-    /// Its time, once it was asked for.
+    /// The time of the firing, once the program has read it.
     now: Cell<Option<u64>>,
 }
 
 impl<'a> Firing<'a> {
-    /// A firing of `probe` with `args`.
+    /// Makes a firing of `probe` with `args`.
     pub fn new(platform: &'a Platform, thread: Thread, probe: &ProbeDesc, args: &[u64]) -> Self {
         let ProbeDesc {
             provider,
@@ -86,7 +87,7 @@ impl<'a> Firing<'a> {
     }
 }
 
-/// The bytes from `addr` to the end of its piece.
+/// The bytes from `addr` to the end of its block.
 fn find(memory: &Memory, addr: u64) -> Option<&[u8]> {
     let (base, bytes) = memory.range(..=addr).next_back()?;
     let bytes = bytes.get(usize::try_from(addr - base).ok()?..)?;

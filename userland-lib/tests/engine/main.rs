@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The library upon the engine, without a kernel: D text in, output out.
+//! End-to-end tests without a kernel: the library and the engine, from the text of a D program to
+//! its output.
 //!
-//! The kernel's engine is the very source that the module is built of. Only what is below it (the machine) and beside
-//! it (the table of probes) is made for the tests, so what passes here is the whole way from the text of a program to
-//! the text of its output.
+//! The engine is compiled from the same source as the module's. Only the machine below it and the
+//! table of probes are replaced for the tests.
 
 mod anonymous;
 mod arguments;
@@ -28,7 +28,7 @@ mod text;
 use device::EngineDevice;
 use dtrace::handle::{Buffer, Device};
 
-/// The kernel stack of every firing, innermost first.
+/// The kernel stack of every firing, innermost frame first.
 const STACK: [u64; 3] = [
     0xffff_ffff_8100_1010,
     0xffff_ffff_8100_2020,

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! `print()` of values: structures, their parts, and what translators make.
+//! `print()` of values: structures, their members, and the results of translators.
 
 use super::language::run;
 use super::session::Session;
@@ -169,7 +169,8 @@ fn translated_structures_are_printed_whole() {
     }
 }
 
-/// A library's translator may name what this kernel does not have.
+/// A library's translator may use members that this kernel does not have. `print()` omits what
+/// cannot be translated.
 #[test]
 fn members_that_cannot_be_translated_are_left_out() {
     let library = r#"

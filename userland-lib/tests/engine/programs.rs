@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What handmade programs print.
+//! The output of programs that are built by hand.
 
 use dtrace::handle::Device;
 use dtrace::statement::Statement;

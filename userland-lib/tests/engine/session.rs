@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! A program from its image to its output, step by step.
+//! Runs programs step by step, from the DOF image to the output.
 
 use dtrace::{
     consume::{Consumer, Context, Event, Places, Sink},
@@ -15,7 +15,7 @@ use dtrace::{
 
 use super::{device::EngineDevice, STACK};
 
-/// Names the frames of [`STACK`].
+/// Resolves the frames of [`STACK`].
 struct Symbols;
 
 impl Symbolizer for Symbols {
@@ -33,7 +33,7 @@ impl Symbolizer for Symbols {
     }
 }
 
-/// The text with the ends of its lines made visible.
+/// The text with a visible mark at the end of each line.
 pub fn visible(text: &[u8]) -> String {
     let line = |line: &str| match line.strip_suffix('\n') {
         Some(line) => format!("|{line}$\n"),
@@ -43,7 +43,7 @@ pub fn visible(text: &[u8]) -> String {
     text.split_inclusive('\n').map(line).collect()
 }
 
-/// A consumer of an engine and what it has printed.
+/// A consumer of an engine, and its output.
 pub struct Session {
     /// The engine.
     pub device: EngineDevice,
@@ -53,12 +53,12 @@ pub struct Session {
     consumer: Consumer,
     zone: Zone,
     output: Vec<u8>,
-    /// What happened besides the output.
+    /// The events besides the output.
     pub events: Vec<String>,
 }
 
 impl Session {
-    /// A session with `options`.
+    /// Makes a session with `options`.
     pub fn new(options: &[(&str, Option<&str>)]) -> Self {
         let mut all = Options::default();
         for (name, value) in options {
@@ -84,19 +84,20 @@ impl Session {
         }
     }
 
-    /// Starts tracing; panics with the engine's reason if it cannot.
+    /// Starts tracing. Panics with the engine's reason if that fails.
     pub fn go(&mut self) {
         if let Err(error) = self.device.go() {
             panic!("{error}: {}", self.device.reason());
         }
     }
 
-    /// Consumes what there is while tracing goes on.
+    /// Consumes the available data while tracing goes on.
     pub fn work(&mut self) {
         self.consume(Some(0), None);
     }
 
-    /// Consumes what there is; `first` is the CPU that fired `BEGIN`, `last`, when tracing has ended, that of `END`.
+    /// Consumes the available data. `first` is the CPU on which `BEGIN` fired; `last` is the CPU on
+    /// which `END` fired, if tracing has ended.
     fn consume(&mut self, first: Option<u32>, last: Option<u32>) {
         let events = &mut self.events;
         let mut event = |event: Event| events.push(event.to_string());
@@ -121,7 +122,7 @@ impl Session {
             .expect("records that can be read");
     }
 
-    /// Ends tracing, prints what is left and gives the output, ends of lines made visible.
+    /// Ends tracing, prints the remaining data, and returns the output with visible line ends.
     pub fn finish(mut self) -> String {
         let last = self.device.stop().expect("an end");
         self.consume(None, Some(last));

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Speculations in D: what is committed is printed, in its order and once; what is discarded is not.
+//! Speculations in D: committed records are printed once and in order; discarded records are not
+//! printed.
 
 use super::session::Session;
 use dtrace::compile::{Compiler, Settings};
@@ -20,7 +21,8 @@ fn session(text: &str) -> Result<Session, String> {
     Ok(session)
 }
 
-/// What a program prints that fires as it is told: `read` and `write` on a CPU, `return` of either, or the cleaner.
+/// Checks the output of a program. An event fires the probe of this name on a CPU, or runs the
+/// cleaner (`clean`).
 fn check(text: &str, events: &[(u32, &str)], expected: Expect) {
     let session = session(text).unwrap_or_else(|error| panic!("{error}"));
     for (cpu, event) in events {
@@ -86,7 +88,7 @@ fn records_of_several_cpus_are_committed_by_the_cleaner() {
         |1$
     "#]];
     check(PROGRAM, &events, expected);
-    // Without a round of the cleaner they are there when tracing ends.
+    // Without a run of the cleaner, the records are committed when tracing ends.
     let events = [(0, READ), (1, COMMIT), (0, WRITE)];
     let expected = expect![[r#"
         |write 1 on 0$
@@ -114,7 +116,7 @@ fn records_of_several_cpus_are_discarded_by_the_cleaner() {
         (0, "clean"),
     ];
     let mut all = events.to_vec();
-    // The first is free again, and empty.
+    // The first speculation is free again and empty.
     all.extend([(0, WRITE), (0, READ), (0, COMMIT)]);
     let expected = expect![[r#"
         |2$

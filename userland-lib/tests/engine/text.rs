@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What programs in D print.
+//! The output of D programs.
 
 use dtrace::{
     consume::{Event, Sink},
@@ -13,13 +13,14 @@ use expect_test::{expect, Expect};
 
 use super::device::EngineDevice;
 
-/// The kernel's symbols: the functions of `STACK`.
+/// The symbols of the kernel: the functions of `STACK`.
 const KALLSYMS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/engine/kallsyms");
 
-/// Probes that fire: CPU, name, arguments.
+/// Probes to fire: CPU, name, arguments.
 pub type Firings<'a> = &'a [(u32, &'a str, &'a [u64])];
 
-/// Runs `programs` under `options` while `firings` happen, and shows output, events and exit status.
+/// Runs `programs` with `options` while `firings` happen. Returns the output, the events and the
+/// exit status.
 pub fn run(options: &[(&str, Option<&str>)], programs: &[&str], firings: Firings<'_>) -> String {
     let device = EngineDevice::new();
     {
@@ -286,7 +287,8 @@ fn faults() {
     );
 }
 
-/// Of clauses that record nothing, or what others do too.
+/// Faults in clauses that record nothing or share their records with others have a source location,
+/// too.
 #[test]
 fn faults_have_a_place_wherever_they_are() {
     let programs = [
