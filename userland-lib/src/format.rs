@@ -127,7 +127,7 @@ impl Conversion {
 
     /// Whether it prints a floating-point number.
     pub fn is_float(&self) -> bool {
-        matches!(self.kind, 'e' | 'E' | 'f' | 'F' | 'g' | 'G')
+        matches!(self.kind, 'a' | 'A' | 'e' | 'E' | 'f' | 'F' | 'g' | 'G')
     }
 
     /// Returns the name for error messages: size prefix and letter.

@@ -12,6 +12,7 @@ use super::part::{Header, Unit};
 use super::{Bytes, DebugInfo, Error};
 use gimli::{LineProgramHeader, LineRow, UnitType};
 use std::collections::{BTreeSet, HashSet};
+use std::rc::Rc;
 
 /// Most file names that are kept to suggest one if the user misspelled it.
 const FILES_MAX: usize = 1 << 16;
@@ -42,8 +43,12 @@ impl DebugInfo {
             let Ok(unit) = self.with_lines(header) else {
                 continue;
             };
-            let program = unit.line_program.as_ref();
-            if program.is_some_and(|program| programs.insert(program.header().offset().0)) {
+            let Some(program) = &unit.line_program else {
+                continue;
+            };
+            // Each part has a section of lines of its own.
+            let place = (Rc::as_ptr(&unit.part), program.header().offset().0);
+            if programs.insert(place) {
                 // Keep what was found before the damage.
                 let _ = self.lines_of(&unit, file, line, &mut lines);
             }

@@ -193,7 +193,10 @@ impl Own {
                 if !is_untold && world.objects(pid).is_ok() {
                     failed.push(format!("failed to create probes of process {pid}: {why}"));
                 }
-                break;
+                // Other descriptions would fail for the same reason.
+                if unmade.is_denied || unmade.is_limit {
+                    break;
+                }
             }
             failed.extend(unfollowed);
         }

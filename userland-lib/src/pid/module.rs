@@ -114,7 +114,7 @@ impl Module {
 #[derive(Default)]
 pub struct Modules {
     debug: RefCell<HashMap<PathBuf, Rc<DebugInfo>>>,
-    ctf: RefCell<HashMap<PathBuf, Option<Rc<Ctf>>>>,
+    ctf: RefCell<HashMap<(PathBuf, bool), Option<Rc<Ctf>>>>,
     modules: RefCell<HashMap<(u32, String), Rc<Module>>>,
 }
 
@@ -164,10 +164,10 @@ impl Modules {
     }
 
     /// Returns the CTF of an object, from its own file or, with `apart`, also from its separate
-    /// debug file. The first result for a file is kept, whatever `apart` was.
+    /// debug file.
     pub fn ctf(&self, object: &Object, apart: bool) -> Option<Rc<Ctf>> {
         let mut all = self.ctf.borrow_mut();
-        let known = all.entry(object.file.clone());
+        let known = all.entry((object.file.clone(), apart));
         let apart = apart.then_some(&*object.path);
         let open = || Ctf::open(&object.file, apart).ok().map(Rc::new);
         known.or_insert_with(open).clone()

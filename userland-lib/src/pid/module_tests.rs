@@ -109,3 +109,17 @@ fn each_function_has_what_is_told_of_it() {
     let module = Compiled::new(&program).module();
     assert!(matches!(module.err(), Some(Error::None)));
 }
+
+#[test]
+fn a_separate_file_is_found_after_a_look_without_it() {
+    let folder = Folder::new("module-apart");
+    fs::write(folder.0.join("short.c"), SHORT).expect("a source");
+    folder.run("gcc", &["-gctf", "-rdynamic", "-o", "prog", "short.c"]);
+    folder.run("objcopy", &["--only-keep-debug", "prog", "prog.debug"]);
+    folder.run("strip", &["--strip-debug", "--remove-section=.ctf", "prog"]);
+    folder.run("objcopy", &["--add-gnu-debuglink=prog.debug", "prog"]);
+    let object = Compiled::new(&folder.0.join("prog")).0;
+    let modules = Modules::default();
+    assert!(modules.ctf(&object, false).is_none());
+    assert!(modules.ctf(&object, true).is_some());
+}

@@ -231,7 +231,8 @@ impl Unresolved<'_> {
             Some(Count::Fixed(n)) => Some(n),
             Some(Count::Star) => u64::try_from(star()?).ok().map(cap),
         };
-        // In D, unlike C, a precision of zero counts as none, except for `%e`, `%f` and `%g`.
+        // In D, unlike C, a precision of zero counts as none, except for `%a`, `%e`, `%f` and
+        // `%g`.
         spec.precision = spec.precision.filter(|&n| n > 0 || conv.is_float());
         Ok(spec)
     }

@@ -54,8 +54,8 @@ impl Sema<'_, '_> {
             ExprKind::Retype(inner)
             | ExprKind::Arith(_, inner, _)
             | ExprKind::Comma(_, inner)
-            | ExprKind::Assign(_, inner)
-            | ExprKind::Cond(_, inner, _) => self.is_own(inner),
+            | ExprKind::Assign(_, inner) => self.is_own(inner),
+            ExprKind::Cond(_, then, otherwise) => self.is_own(then) || self.is_own(otherwise),
             _ => false,
         }
     }

@@ -447,7 +447,7 @@ impl Sema<'_, '_> {
         if let Some(value) = self.known(&condition) {
             return Ok(if value != 0 { then } else { otherwise }.retype(ty));
         }
-        let user = then.user;
+        let user = self.chosen_user(&then, &otherwise, ty, span)?;
         let kind = ExprKind::Cond(Box::new(condition), Box::new(then), Box::new(otherwise));
         Ok(Expr {
             kind,
@@ -455,6 +455,23 @@ impl Sema<'_, '_> {
             user,
             span,
         })
+    }
+
+    /// Whether the operand that `?:` chooses is, or points to, memory in user space. Fails if that
+    /// depends on the condition: the result is read in one way.
+    fn chosen_user(&self, then: &Expr, otherwise: &Expr, ty: Ty, span: Span) -> Result<bool> {
+        let types = &self.state.types;
+        if types.is_number(ty) || ty == Ty::STRING {
+            return Ok(false);
+        }
+        let is_user = |e: &Expr| e.user || types.is_pointer(e.ty) && types.is_userland(e.ty);
+        let is_null = |e: &Expr| e.constant() == Some(0);
+        let differs = is_user(then) != is_user(otherwise);
+        if differs && !is_null(then) && !is_null(otherwise) {
+            let message = "operator ?: operands must both be in user space, or neither";
+            return Err(Diagnostic::new("D_OP_INCOMPAT", span, message));
+        }
+        Ok(then.user || otherwise.user)
     }
 
     /// Fails if a condition is neither a number nor an address.

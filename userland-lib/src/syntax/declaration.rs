@@ -450,12 +450,7 @@ impl Parser<'_> {
             span: self.span,
             ..Declarator::default()
         };
-        if self.at("(")
-            && matches!(
-                self.second()?,
-                Tok::Punct("*" | "(" | "[") | Tok::Punct("^")
-            )
-        {
+        if self.at("(") && matches!(self.second()?, Tok::Punct("*" | "(" | "[")) {
             self.advance()?;
             declarator = self.declarator(named)?;
             self.expect(")")?;

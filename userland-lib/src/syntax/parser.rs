@@ -429,7 +429,7 @@ fn begins_declaration(word: &str) -> bool {
 
 /// Whether the word is a keyword, which cannot be a name.
 pub(super) fn is_reserved(word: &str) -> bool {
-    begins_declaration(word) && word != "self" && word != "this"
+    begins_declaration(word)
         || matches!(
             word,
             "break"

@@ -271,6 +271,7 @@ impl Types<'_> {
             Type::Struct(record) | Type::Union(record) => self.new_record(RecordEntry {
                 name: record.name.to_owned(),
                 is_union: matches!(ty, Type::Union(_)),
+                is_of_process: false,
                 body: Body::Kernel(origin, u64::from(record.size)),
             }),
             Type::Fwd { name, is_union } => self.forward(origin, btf, name, is_union, depth),
@@ -328,6 +329,7 @@ impl Types<'_> {
             _ => self.new_record(RecordEntry {
                 name: name.to_owned(),
                 is_union,
+                is_of_process: false,
                 body: Body::Incomplete,
             }),
         }

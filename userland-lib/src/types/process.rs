@@ -63,14 +63,13 @@ impl Types<'_> {
         scope(module).is_some()
     }
 
-    /// Whether `ty` is a structure or union of a process. This holds only until [`Types::record`]
-    /// has imported its members.
+    /// Whether `ty` is a structure or union of a process.
     pub fn is_of_process(&self, ty: Ty) -> bool {
         let Kind::Record(id) = *self.base(ty) else {
             return false;
         };
         let entry = self.records.get(id.0 as usize);
-        entry.is_some_and(|entry| matches!(entry.body, Body::Process(..)))
+        entry.is_some_and(|entry| entry.is_of_process)
     }
 
     /// Looks up `name` in the module of a process that the scope names. Within each source of types
@@ -251,6 +250,7 @@ impl Types<'_> {
         self.new_record(RecordEntry {
             name,
             is_union,
+            is_of_process: true,
             body: match size {
                 Some(size) => Body::Process(origin, size),
                 None => Body::Incomplete,

@@ -53,6 +53,8 @@ pub struct Path {
 pub(super) struct RecordEntry {
     pub name: String,
     pub is_union: bool,
+    /// Whether a process defines it, also once its members are known.
+    pub is_of_process: bool,
     pub body: Body,
 }
 
@@ -207,6 +209,7 @@ impl Types<'_> {
                 let ty = self.new_record(RecordEntry {
                     name: tag.unwrap_or_default().to_owned(),
                     is_union,
+                    is_of_process: false,
                     body: Body::Incomplete,
                 });
                 if let Some(tag) = tag {
