@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! dtrace.ko: load and unload.
+//! dtrace.ko: loading and unloading of the module.
 //!
-//! What is loaded, in order: memory of probe context, the framework, the providers with their probes, the anonymous enabling
-//! if there is one, and last the devices, which let consumers and programs in. Unloading goes the other way, and can only begin when no
-//! consumer is left, since its open file holds the module; a program's does not.
+//! Loading creates, in this order: the workers and memory of probe context, the tables and walks of
+//! stacks, the framework, the providers with their probes, the anonymous enabling if there is one,
+//! and last the devices, which admit consumers and programs. Unloading goes the other way. It can
+//! begin only when there is no consumer, because an open consumer keeps the module; a program's
+//! open file of the helper device does not (INV-23).
 
 #![deny(unsafe_code)]
 #![deny(missing_docs)]
-// In a crate that nobody links to, `pub` says: for the other modules.
+// No other crate links to this one, so `pub` means: for other modules of this crate.
 #![allow(unreachable_pub)]
 
 use framework::anon;
@@ -70,7 +72,10 @@ module! {
     },
 }
 
-/// The loaded module. Fields are dropped in their order: programs' way in, consumers' way in, calls that are still to come for them, providers, what they fire into, tables of stacks, walks, its memory.
+/// The loaded module. The order of the fields is the order in which they are dropped: the programs'
+/// device, the consumers' device, calls of the module that tasks have still to make, the providers,
+/// the framework into which they fire, the tables of stacks, the walks, the memory of probe
+/// context, and the workers for text patching.
 struct Dtrace {
     _helper: Helper,
     _device: Pin<KBox<Device>>,
@@ -105,7 +110,8 @@ impl kernel::Module for Dtrace {
         };
         let framework = Framework::new(sys::once::parts()?, deadman, group, places)?;
         let providers = providers::register_all(&framework)?;
-        // From here on somebody may be called.
+        // Must exist before the first consumer or program, because processes can be made to wait
+        // from then on.
         let calls = Calls::new()?;
         let anonymous = match parameter(module_parameters::anon.value()) {
             0 => None,

@@ -2,9 +2,11 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * The one function of ours that ftrace can patch, and that nobody calls. An ftrace_ops with an empty filter traces
- * every function there is, so the filters of ours always hold this one: emptied of everything else, an ops stays
- * registered and costs nothing, where unregistering it would wait for every task to schedule.
+ * The only function of this module that ftrace can patch. Nothing calls it.
+ *
+ * An ftrace_ops with an empty filter traces every function of the kernel, so our filters always
+ * contain this one. An ops whose filter contains nothing else stays registered and costs nothing
+ * (INV-37). Unregistering it instead would wait until every task has scheduled.
  */
 
 #include <linux/compiler.h>

@@ -4,18 +4,27 @@
 /*
  * The bodies of answers.h.
  *
- * Whether a process may be traced is what the kernel answers a debugger that attaches (ptrace_may_access()): users, groups, namespace,
- * capabilities, and what security modules say. It answers with locks, maybe with a line in the log, so not where a probe fires.
+ * Whether a process may be traced is the kernel's answer to a debugger that attaches
+ * (ptrace_may_access()). It considers users, groups, namespaces, capabilities and what the security
+ * modules say. The kernel takes locks for it and may write to the log, so it is never asked where a
+ * probe fires (INV-36).
  *
- * An answer is kept with the credentials of the thread that it is about, by their address. The kernel never changes credentials that a thread
- * has: set*id(), setgroups(), capset(), setns() and unshare() of a user namespace, Landlock, a security module's transition and execve() each
- * give it new ones, and fork() gives a process its own. They are referred to here, so that no others come to lie at that address while it
- * stands for an answer; once for all consumers, so that it shows when nobody else refers to them. What changes without that makes the answer
- * void where the kernel tells of it: prctl(), Yama's ptrace_scope, a policy that is loaded anew (SELinux tells, AppArmor does not). It does not
- * tell that a process has another parent, nor that one has ended whom a process had named to Yama.
+ * An answer is kept under the address of the credentials of the thread that it is about. The kernel
+ * never changes the credentials of a thread in place: set*id(), setgroups(), capset(), setns(),
+ * unshare() of a user namespace, Landlock, a security module's transition and execve() each give
+ * the thread new ones, and fork() gives the new process its own. This module holds a reference to
+ * the credentials, so that no others can be allocated at that address while it stands for an
+ * answer. It holds one reference for all consumers, so that the usage count shows when nobody else
+ * refers to the credentials.
  *
- * Where a probe fires an answer is looked up without a lock: among the last ones by a compare of two addresses, else in the table. One that is
- * taken away is freed when nobody can be looking at it.
+ * What changes without new credentials makes the answer void if the kernel reports it: prctl(),
+ * Yama's ptrace_scope, a policy that is loaded anew (SELinux reports that, AppArmor does not). The
+ * kernel does not report that a process has got another parent, nor that a process has ended which
+ * another one had named to Yama.
+ *
+ * Where a probe fires, an answer is looked up under RCU without a lock: first in the table of the
+ * latest answers, by comparing two addresses, then in the hash table. An answer that is removed is
+ * freed after a grace period.
  */
 
 #include <linux/atomic.h>
@@ -34,14 +43,17 @@
 #include "helpers.h"
 #include "providers.h"
 
-/* How often one is asked about whose credentials change meanwhile. */
+/* How often the question is repeated if the credentials of the task change meanwhile. */
 #define DTRACE_ASK_TRIES 4
-/* How many there may be before the first sweep. */
+/* Number of answers at which the first sweep begins. */
 #define DTRACE_SWEEP_MIN 64U
-/* How many are looked at each time: interrupts are off. */
+/* Number of answers that one sweep looks at. It is bounded because interrupts are off. */
 #define DTRACE_SWEEP_SOME 64U
 
-/* Credentials that answers are about, of any consumer. They are referred to once, so that it shows whether anybody else does. */
+/*
+ * Credentials that answers of any consumer are about. They are referred to once, so that their
+ * usage count shows whether anybody else refers to them.
+ */
 struct dtrace_subject {
 	struct rhash_head node;
 	const struct cred *cred;
@@ -49,23 +61,23 @@ struct dtrace_subject {
 	struct rcu_head rcu;
 };
 
-/* What the kernel has answered about the thread with these credentials. */
+/* The kernel's answer about the thread with these credentials. */
 struct dtrace_answer {
 	struct rhash_head node;
 	struct list_head all;
 	struct hlist_node peer;
 	const struct cred *cred;
-	/* Once it is kept. */
+	/* Set when the answer is kept. */
 	struct dtrace_subject *subject;
-	/* The process of the thread, only to be compared. */
+	/* Process of the thread. Only compared, never dereferenced. */
 	struct pid *process;
-	/* When the policy was this one, and Yama's scope. */
+	/* The policy's number and Yama's scope at the time of the question. */
 	long policy;
 	int scope;
 	bool may;
-	/* It is void. */
+	/* The answer is void. */
 	bool doubted;
-	/* There will be no other one. */
+	/* The process is never asked about again with these credentials: the answer stays no. */
 	bool last;
 	struct rcu_head rcu;
 };
@@ -84,13 +96,16 @@ static const struct rhashtable_params dtrace_subject_params = {
 	.automatic_shrinking = true,
 };
 
-/* Over all subjects; taken within any other lock here. The table is there as long as there are consumers with answers. */
+/*
+ * Protects all subjects; the innermost lock of this file. The table exists while any consumer has
+ * answers.
+ */
 static DEFINE_SPINLOCK(dtrace_subjects_lock);
 static struct rhashtable dtrace_subjects;
 
 static DEFINE_MUTEX(dtrace_policy_lock);
 static unsigned long dtrace_policy_users;
-/* How often security modules have told of another policy. */
+/* How often security modules have reported another policy. */
 static atomic_long_t dtrace_policy = ATOMIC_LONG_INIT(0);
 
 static int dtrace_policy_changed(struct notifier_block *self, unsigned long event, void *data)
@@ -136,7 +151,10 @@ static void dtrace_policy_watch_no_more(void)
 	rhashtable_destroy(&dtrace_subjects);
 }
 
-/* One more answer is about these credentials. subject: memory for that, which becomes NULL if it is used. NULL: the table has no room now. */
+/*
+ * Counts one more answer about these credentials. `subject` points to memory for a new subject and
+ * becomes NULL if that is used. NULL: the table has no room now.
+ */
 static struct dtrace_subject *dtrace_subject_get(const struct cred *cred, struct dtrace_subject **subject)
 {
 	struct dtrace_subject *known;
@@ -155,7 +173,7 @@ static struct dtrace_subject *dtrace_subject_get(const struct cred *cred, struct
 	return known;
 }
 
-/* One less is. */
+/* Counts one answer less. */
 static void dtrace_subject_put(struct dtrace_subject *subject)
 {
 	guard(spinlock_irqsave)(&dtrace_subjects_lock);
@@ -171,19 +189,22 @@ static int dtrace_scope(struct dtrace_answers *answers)
 	return answers->scope ? READ_ONCE(*answers->scope) : 0;
 }
 
-/* Where an answer is to be found first that is about these. */
+/* Slot of the table of latest answers for these credentials. */
 static struct dtrace_answer **dtrace_answers_recent(struct dtrace_answers *answers, const struct cred *cred)
 {
 	return &answers->recent[hash_ptr(cred, DTRACE_RECENT_BITS)];
 }
 
-/* Where answers are that may be about this process. */
+/* List of the answers that may be about this process. */
 static struct hlist_head *dtrace_answers_about(struct dtrace_answers *answers, const struct pid *process)
 {
 	return &answers->processes[hash_ptr(process, DTRACE_PROCESSES_BITS)];
 }
 
-/* answers->lock is held. No answer is looked at by its credentials, only by their address: a reader that sees it still is done before they go. */
+/*
+ * Removes an answer; answers->lock is held. Readers compare the address of an answer's credentials
+ * and never dereference it, so the credentials may be freed before the last reader has left.
+ */
 static void dtrace_answer_drop(struct dtrace_answers *answers, struct dtrace_answer *answer)
 {
 	struct dtrace_answer **recent = dtrace_answers_recent(answers, answer->cred);
@@ -199,8 +220,9 @@ static void dtrace_answer_drop(struct dtrace_answers *answers, struct dtrace_ans
 }
 
 /*
- * Drops answers about credentials that nobody else refers to, of some: those that were looked at longest ago are at the end. When all have been there is
- * no sweep until there are twice as many. answers->lock is held.
+ * Drops answers about credentials that nobody else refers to. Looks at up to DTRACE_SWEEP_SOME
+ * answers; those that were looked at longest ago are at the end of the list. When all have been
+ * looked at, the next sweep begins when there are twice as many. answers->lock is held.
  */
 static void dtrace_answers_sweep(struct dtrace_answers *answers)
 {
@@ -227,7 +249,10 @@ static struct dtrace_answer *dtrace_answer_of(struct dtrace_answers *answers, co
 	return rhashtable_lookup_fast(&answers->table, &cred, dtrace_answer_params);
 }
 
-/* Keeps an answer, unless it was made void meanwhile. subject: as for dtrace_subject_get(). */
+/*
+ * Keeps an answer; -EAGAIN if prctl() has made answers void since `doubts` was read. `subject`: as
+ * for dtrace_subject_get().
+ */
 static int dtrace_answer_keep(struct dtrace_answers *answers, struct dtrace_answer *answer, struct dtrace_subject **subject, unsigned long doubts)
 {
 	struct dtrace_answer *old;
@@ -257,12 +282,12 @@ static int dtrace_answer_keep(struct dtrace_answers *answers, struct dtrace_answ
 	list_add(&answer->all, &answers->all);
 	hlist_add_head(&answer->peer, dtrace_answers_about(answers, answer->process));
 	answers->count++;
-	/* Whoever finds it sees it whole. */
+	/* Pairs with smp_load_acquire() in dtrace_answers_of(): a reader sees the whole answer. */
 	smp_store_release(dtrace_answers_recent(answers, answer->cred), answer);
 	return 0;
 }
 
-/* Whether the current task executes the program that has opened the consumer's file. Does not sleep. */
+/* Whether the current task executes the program that opened the consumer's file. Does not sleep. */
 bool dtrace_answers_are_own(struct dtrace_answers *answers)
 {
 	return answers->memory && current->mm == answers->memory;
@@ -278,8 +303,8 @@ static int dtrace_answers_decide(struct dtrace_answers *answers, struct task_str
 	bool may;
 
 	/*
-	 * The kernel lets every process trace itself, without looking further. But another program that has got the file does not see to it
-	 * that nobody else has.
+	 * The kernel lets every process trace itself without further checks. But another program
+	 * that has got the file may not protect it from others, so it may not trace itself.
 	 */
 	if (same_thread_group(task, current) && !dtrace_answers_are_own(answers))
 		return -EPERM;
@@ -296,12 +321,12 @@ static int dtrace_answers_decide(struct dtrace_answers *answers, struct task_str
 	answer->scope = dtrace_scope(answers);
 	smp_mb();
 	before = override_creds(answers->cred);
-	/* Of a bool only one byte is told. */
+	/* The function returns a bool, so only the low byte of the register is defined. */
 	may = (u8)dtrace_call(answers->may_access, (uintptr_t)task, PTRACE_MODE_ATTACH_REALCREDS | mode, 0, 0, 0);
 	revert_creds(before);
 	answer->may = may;
 	smp_mb();
-	/* Until it is kept the task's are referred to here. */
+	/* get_task_cred() above holds the task's credentials until the answer is kept. */
 	cred = answer->cred;
 	if (rcu_access_pointer(task->real_cred) == cred)
 		error = dtrace_answer_keep(answers, answer, &subject, doubts);
@@ -314,8 +339,10 @@ static int dtrace_answers_decide(struct dtrace_answers *answers, struct task_str
 }
 
 /*
- * Asks about a task, as the current one; 1, 0, or a negative errno. Where the task does not wait for that the caller sees to it that it
- * executes no other program meanwhile.
+ * Asks the kernel, in the current task, whether a task may be traced. Returns 1, 0 or a negative
+ * errno; -EAGAIN: its credentials kept changing, or answers were made void meanwhile. If the task
+ * does not wait for the answer, the caller must prevent it from executing another program
+ * meanwhile. May sleep.
  */
 int dtrace_answers_ask(struct dtrace_answers *answers, struct task_struct *task, unsigned int mode)
 {
@@ -326,7 +353,10 @@ int dtrace_answers_ask(struct dtrace_answers *answers, struct task_struct *task,
 	return may;
 }
 
-/* What is known of a task: 1, 0, or -EAGAIN. Under RCU. */
+/*
+ * Returns what is known of a task: 1, 0, or -EAGAIN if nothing is. The caller is in an RCU
+ * read-side critical section.
+ */
 int dtrace_answers_of(struct dtrace_answers *answers, struct task_struct *task)
 {
 	const struct cred *cred = rcu_dereference_raw(task->real_cred);
@@ -344,7 +374,10 @@ int dtrace_answers_of(struct dtrace_answers *answers, struct task_struct *task)
 	return answer->may;
 }
 
-/* What is known of the current process is void. */
+/*
+ * Makes void all that is known of the current process; with `for_ever`, the answers stay no for as
+ * long as its credentials last. Does not sleep.
+ */
 void dtrace_answers_doubt(struct dtrace_answers *answers, bool for_ever)
 {
 	const struct pid *process = task_tgid(current);
@@ -361,7 +394,10 @@ void dtrace_answers_doubt(struct dtrace_answers *answers, bool for_ever)
 	}
 }
 
-/* Those of the current task, of which there are none yet; a negative errno where they cannot be had. */
+/*
+ * Initializes the answers to the current task's questions; there are none yet. Returns 0 or a
+ * negative errno.
+ */
 int dtrace_answers_init(struct dtrace_answers *answers, uintptr_t may_access, const int *scope)
 {
 	int error = rhashtable_init(&answers->table, &dtrace_answer_params);
@@ -385,7 +421,7 @@ int dtrace_answers_init(struct dtrace_answers *answers, uintptr_t may_access, co
 	return 0;
 }
 
-/* Nobody asks or looks any more. */
+/* Frees the answers. The caller ensures that nobody asks or looks any more. */
 void dtrace_answers_exit(struct dtrace_answers *answers)
 {
 	struct dtrace_answer *answer, *next;

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* SPDX-FileCopyrightText: The DTrace for Linux authors */
 
-/* What the kernel has answered to whether somebody may trace a process. Known to rights.c alone. */
+/*
+ * The kernel's answers to the question whether the consumer may trace a process (INV-36). Used by
+ * rights.c only.
+ */
 #ifndef _DTRACE_ANSWERS_H
 #define _DTRACE_ANSWERS_H
 
@@ -12,35 +15,38 @@
 #include <linux/spinlock.h>
 #include <linux/types.h>
 
-/* Most answers that are kept. */
+/* Largest number of answers that are kept for one consumer. */
 #define DTRACE_ANSWERS_MAX 16384
-/* Where the last ones are found without a search: 1 << this many. */
+/* The latest answers are found without a search, in a table of 1 << DTRACE_RECENT_BITS entries. */
 #define DTRACE_RECENT_BITS 6
-/* Among how many lists those of the processes are, likewise. */
+/* Answers are also hashed by process, into 1 << DTRACE_PROCESSES_BITS lists. */
 #define DTRACE_PROCESSES_BITS 8
 
 struct dtrace_answer;
 
 struct dtrace_answers {
-	/* Of who asks. */
+	/* Credentials with which the consumer asks. */
 	const struct cred *cred;
-	/* Its program, as long as it executes no other. Counted, only to be compared; NULL: it has none. */
+	/*
+	 * Memory of the program that opened the consumer's file; NULL: it has none. The reference
+	 * (mmgrab()) only keeps the address unique for comparisons.
+	 */
 	struct mm_struct *memory;
-	/* ptrace_may_access(). */
+	/* Address of ptrace_may_access(). */
 	uintptr_t may_access;
-	/* Yama's; NULL where it has none. */
+	/* Yama's ptrace_scope; NULL: the kernel has no Yama. */
 	const int *scope;
 	struct rhashtable table;
 	struct dtrace_answer *recent[1 << DTRACE_RECENT_BITS];
-	/* Over what follows. */
+	/* Protects all that follows. */
 	spinlock_t lock;
 	struct list_head all;
-	/* The same by what tells their processes apart. */
+	/* The same answers, hashed by process. */
 	struct hlist_head processes[1 << DTRACE_PROCESSES_BITS];
 	unsigned int count, sweep_at;
-	/* How many were left where they are since all have last been looked at. */
+	/* Number of answers that the sweep has kept since it last passed all of them. */
 	unsigned int swept;
-	/* How often answers were made void by prctl(). */
+	/* How often prctl() has made answers void. */
 	unsigned long doubts;
 };
 

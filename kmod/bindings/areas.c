@@ -2,12 +2,16 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * Areas: the memory of programs that slots are in.
+ * Areas: mappings of programs that slots lie in.
  *
- * An area is a file without a name, mapped to be executed within reach of the text that it is for: below that text, in the highest gap that
- * nothing grows into. A worker maps it, with the memory as its own, and who asks for it does not wait for ever (patience.c). A child does not
- * inherit it, and nobody can write to it, or have a userfaultfd answer for it.
- * If the module goes and a thread still stands in a slot the area stays; it needs nothing of the module.
+ * An area is a file without a name, mapped executable within reach of the text that it is for:
+ * below that text, in the highest gap that nothing grows into. A worker maps it with
+ * kthread_use_mm(); the caller waits for the worker for a limited time only (patience.c, INV-46). A
+ * child does not inherit an area. Nobody can make it writable, and no area is kept or unmapped that
+ * has a userfaultfd.
+ *
+ * If a thread still stands in a slot when the module goes, the area stays. It needs nothing of the
+ * module (INV-42).
  */
 
 #include <linux/completion.h>
@@ -31,28 +35,37 @@
 #include "own.h"
 #include "slots.h"
 
-/* No program has anything below. */
+/* Programs have nothing mapped below this address. */
 #define DTRACE_AREA_LOWEST SZ_64K
-/* Pages that there are from the beginning: for as many slots as a user has places. */
+/*
+ * Pages that are allocated when an area is made: their 1024 slots are enough for the places that a
+ * member may have by default.
+ */
 #define DTRACE_AREA_READY 8
-/* How often a place is looked for, where others map something at the same time. */
+/* How often a gap is searched for if others map something there at the same time. */
 #define DTRACE_AREA_TRIES 8
-/* What has no room for one has none for another: a small part of what a jump reaches. */
+/*
+ * If one address has no room for an area, the others of the same region are taken to have none
+ * either. A region is a small part of a jump's reach.
+ */
 #define DTRACE_AREA_REGION SZ_64M
 
-/* Whether a mapping has an address of an area, where that was mapped. It may be changed meanwhile. */
+/*
+ * Whether `vma` maps the area's file at this address as it was first mapped. Without the mmap lock
+ * the mapping may change meanwhile.
+ */
 bool dtrace_area_is_in(const struct dtrace_area *area, struct vm_area_struct *vma, u64 address)
 {
 	return vma && READ_ONCE(vma->vm_file) == area->file && dtrace_offset_of(vma, address) == address - area->start;
 }
 
-/* Has the area be of this memory alone. */
+/* Keeps the area from children and from growing, and from ever becoming writable. */
 static int dtrace_area_keep(struct mm_struct *mm, const struct dtrace_area *area)
 {
 	struct vm_area_struct *vma;
 	int error = -ENOENT;
 
-	/* Nobody takes who waits so for hung. */
+	/* Killable, because the hung-task detector ignores tasks that wait in that state. */
 	if (mmap_write_lock_killable(mm))
 		return -EINTR;
 	vma = vma_lookup(mm, area->start);
@@ -72,7 +85,10 @@ static bool dtrace_gap_is_quiet(const struct mm_struct *mm, u64 start, u64 end, 
 	return !(above->vm_flags & VM_GROWSDOWN) && !(heap >= start && heap < end);
 }
 
-/* Where an area for an address may be. It touches nothing. Errors, as numbers: ENOSPC for nowhere, EFAULT where nothing is mapped at the address. */
+/*
+ * Finds an address for an area that serves `address`. Changes nothing. Returns an error as a number
+ * (IS_ERR_VALUE()): -ENOSPC: there is no gap; -EFAULT: nothing is mapped at the address; -EINTR.
+ */
 static unsigned long dtrace_area_place(struct mm_struct *mm, u64 address)
 {
 	u64 lowest = address > DTRACE_AREA_REACH + DTRACE_AREA_LOWEST ? address - DTRACE_AREA_REACH : DTRACE_AREA_LOWEST;
@@ -84,7 +100,7 @@ static unsigned long dtrace_area_place(struct mm_struct *mm, u64 address)
 	if (mmap_read_lock_killable(mm))
 		return -EINTR;
 	above = vma_lookup(mm, address);
-	/* The iterator begins at the mapping itself. */
+	/* The iterator's first step yields the mapping at the address itself. */
 	if (above && vma_next(&vmi) != above)
 		above = NULL;
 	place = above ? -ENOSPC : -EFAULT;
@@ -102,8 +118,8 @@ static unsigned long dtrace_area_place(struct mm_struct *mm, u64 address)
 }
 
 /*
- * Makes the file, with some pages. They stay where they are: a slot is written with locks that everybody needs, when nobody waits for a group of
- * processes that is full.
+ * Makes the file and its first pages. They are unevictable, because slots are written with locks
+ * held that all consumers need: nothing may then wait for a full memory cgroup.
  */
 static int dtrace_area_open(struct dtrace_area *area)
 {
@@ -123,7 +139,11 @@ static int dtrace_area_open(struct dtrace_area *area)
 	return 0;
 }
 
-/* Makes and maps it, if there is a place for it: its pages are nobody's. In a worker that has the memory as its own. */
+/*
+ * Makes and maps the area. The file is made only if there is a gap for it, because its pages cost
+ * memory: they are charged to the program's cgroup, as current->mm is the program's. Runs in a
+ * worker that uses the memory (kthread_use_mm()).
+ */
 static int dtrace_area_map(struct dtrace_area *area, struct mm_struct *mm, u64 address, struct dtrace_patience *patience)
 {
 	unsigned long place, at = -EEXIST;
@@ -146,7 +166,7 @@ static int dtrace_area_map(struct dtrace_area *area, struct mm_struct *mm, u64 a
 	return IS_ERR_VALUE(at) ? (int)at : dtrace_area_keep(mm, area);
 }
 
-/* Unmaps it if it is there. In a worker that has the memory as its own. */
+/* Unmaps the area if it is still there. Runs in a worker that uses the memory. */
 static int dtrace_area_take(struct dtrace_area *area, struct mm_struct *mm)
 {
 	struct vm_area_struct *vma;
@@ -155,31 +175,37 @@ static int dtrace_area_take(struct dtrace_area *area, struct mm_struct *mm)
 	if (mmap_read_lock_killable(mm))
 		return -EINTR;
 	vma = vma_lookup(mm, area->start);
-	/* Who had a userfaultfd there would have to answer. */
+	/* With a userfaultfd, unmapping would wait for its owner's answer. */
 	is_there = dtrace_area_is_in(area, vma, area->start) && vma->vm_end - vma->vm_start == DTRACE_AREA_SIZE &&
 		   !userfaultfd_armed(vma);
 	mmap_read_unlock(mm);
-	/* A program that has moved it, or mapped something of its own there, keeps what it has, unless it does so in this moment. */
+	/*
+	 * If the program has moved the area or mapped something else there, that stays, unless the
+	 * program does so at this very moment.
+	 */
 	return is_there ? vm_munmap(area->start, DTRACE_AREA_SIZE) : 0;
 }
 
 enum {
 	DTRACE_AREA_WANTED,
 	DTRACE_AREA_MAPPED,
-	/* Nobody waits for it any more. */
+	/* The caller has stopped waiting. */
 	DTRACE_AREA_UNWANTED,
 };
 
-/* An area that a worker maps, which may wait for the program for longer than anybody waits for it. */
+/*
+ * The job of mapping an area. The worker may wait for the program for longer than the caller waits
+ * for the worker.
+ */
 struct dtrace_area_job {
 	struct work_struct work;
 	struct completion done;
 	atomic_t state;
 	struct dtrace_memory *memory;
 	struct dtrace_area *area;
-	/* What it is for. */
+	/* Address that the area is for. */
 	u64 address;
-	/* Who waits for it has no more. */
+	/* The worker's own copy: it has as much time as the caller. */
 	struct dtrace_patience patience;
 	int error;
 };
@@ -208,7 +234,7 @@ static void dtrace_area_work(struct work_struct *work)
 	kthread_use_mm(mm);
 	job->error = dtrace_area_map(job->area, mm, job->address, &job->patience);
 	if (atomic_cmpxchg(&job->state, DTRACE_AREA_WANTED, DTRACE_AREA_MAPPED) == DTRACE_AREA_WANTED) {
-		/* Whoever waits frees it. */
+		/* The caller frees the job, so it is not touched after complete(). */
 		WRITE_ONCE(memory->maps, false);
 		complete(&job->done);
 	} else {
@@ -224,35 +250,39 @@ static void dtrace_area_work(struct work_struct *work)
 	dtrace_job_over();
 }
 
-/* Whether it was done in time. */
+/* Whether the job was done in time. If not, the worker frees the job. */
 static bool dtrace_area_wait(struct dtrace_area_job *job, struct dtrace_patience *patience)
 {
 	if (dtrace_patience_await(patience, &job->done))
 		return true;
 	if (atomic_cmpxchg(&job->state, DTRACE_AREA_WANTED, DTRACE_AREA_UNWANTED) == DTRACE_AREA_WANTED)
 		return false;
-	/* It is done after all. */
+	/* The worker has finished after all, and is about to call complete(). */
 	wait_for_completion(&job->done);
 	return true;
 }
 
 /*
- * Where an address is, roughly: what has no room for one there is taken for full. There may be thousands of instructions that each need an area,
- * and the mappings are many.
+ * Number of the region that an address is in. A region without room for one area is taken to be
+ * full, because thousands of instructions may each need an area, and the search passes over many
+ * mappings.
  */
 static u64 dtrace_area_region(u64 address)
 {
 	return address / DTRACE_AREA_REGION + 1;
 }
 
-/* Has a memory have an area more, within reach of an address. ETIMEDOUT: the program has kept its mappings for itself for too long. */
+/*
+ * Makes and maps another area within reach of an address. -ETIMEDOUT: the program has held its
+ * mappings for too long. The caller holds the memory's lock, not its mmap lock. May sleep.
+ */
 struct dtrace_area *dtrace_area_make(struct dtrace_memory *memory, u64 address, struct dtrace_patience *patience)
 {
 	struct dtrace_area_job *job;
 	struct dtrace_area *area;
 	int error;
 
-	/* One that nobody waits for any more is enough. */
+	/* One job that its caller has left is enough for each memory. */
 	if (READ_ONCE(memory->maps) || dtrace_patience_is_spent(patience))
 		return ERR_PTR(-ETIMEDOUT);
 	if (patience->full == dtrace_area_region(address))
@@ -278,7 +308,10 @@ struct dtrace_area *dtrace_area_make(struct dtrace_memory *memory, u64 address, 
 	return error ? ERR_PTR(error) : area;
 }
 
-/* Writes a slot that nobody executes. */
+/*
+ * Writes a slot that nobody executes yet. The pages of a kept breakpoint's slot are allocated
+ * without waiting.
+ */
 int dtrace_area_write(struct dtrace_area *area, u64 slot, const u8 *bytes, size_t size, bool is_kept)
 {
 	gfp_t gfp = is_kept ? GFP_NOWAIT | __GFP_NOWARN : GFP_KERNEL;
@@ -293,7 +326,10 @@ int dtrace_area_write(struct dtrace_area *area, u64 slot, const u8 *bytes, size_
 	return 0;
 }
 
-/* Unmaps an area that nobody is in, unless the program has sealed it; false: that cannot be done now. In the memory's worker. */
+/*
+ * Unmaps an area that no thread is in, unless the program has sealed it. False: that cannot be done
+ * now. Runs in the memory's worker.
+ */
 bool dtrace_area_unmap(struct dtrace_area *area, struct mm_struct *mm, struct dtrace_patience *patience)
 {
 	int error;
@@ -306,14 +342,17 @@ bool dtrace_area_unmap(struct dtrace_area *area, struct mm_struct *mm, struct dt
 	return !error || error == -EPERM;
 }
 
-/* Whether a program has an address of an area. Where its mappings are just being changed the answer may be wrong. In any context. */
+/*
+ * Whether the program still has the area mapped at this address. May be wrong while its mappings
+ * are being changed. In any context.
+ */
 bool dtrace_area_has(const struct dtrace_area *area, struct mm_struct *mm, u64 address)
 {
 	guard(rcu)();
 	return dtrace_area_is_in(area, vma_lookup(mm, address), address);
 }
 
-/* Nobody sees it any more. Where it is mapped it stays. */
+/* Frees an area that nobody looks at any more. If it is mapped, the mapping stays. */
 void dtrace_area_free(struct dtrace_area *area)
 {
 	unsigned int n;

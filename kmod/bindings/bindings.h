@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* SPDX-FileCopyrightText: The DTrace for Linux authors */
 
-/* What bindgen reads. */
+/* All headers of kmod/bindings that bindgen reads. */
 #include "common.h"
 #include "detours.h"
 #include "exports.h"

@@ -2,13 +2,15 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * Bringing the pages that breakpoints are to be written to.
+ * Brings the pages that breakpoints are to be written to (INV-46).
  *
- * That can take as long as a program likes: what it gets is charged to its group of processes, and text may be in a file that another program answers
- * for (of such a file users have no places). So a worker does it, and who asks for it, with locks that everybody needs, does not wait for ever
- * (patience.c). One that nobody waits for any more ends as soon as it can; until then the memory gets no other.
+ * That may take as long as the program likes: its pages are charged to its cgroup, and its text may
+ * be in a file that another program serves (members have no places in such a file). So a worker
+ * brings them, and the caller, which holds locks that all consumers need, waits for a limited time
+ * only (patience.c). A job that its caller has left ends as soon as it can; until then the memory
+ * gets no other job.
  *
- * The worker finds counters as well (counters.c): it has the time to look through all mappings.
+ * The worker also finds counters (counters.c), because that takes a walk over all mappings.
  */
 
 #include <linux/completion.h>
@@ -25,18 +27,21 @@
 
 #include "own.h"
 
-/* How many may be at work that users have asked for. What is not waited for any more is among them. */
+/*
+ * Largest number of jobs that work for members at a time, including those that their callers have
+ * left.
+ */
 #define DTRACE_BRINGINGS_OF_USERS 256
-/* Pages that are brought before others get the lock of the mappings. */
+/* Number of breakpoints that are seen to before the mmap lock is given up for others. */
 #define DTRACE_BRING_PAGES 64
 
-/* What is wanted for one breakpoint. */
+/* What one breakpoint needs. */
 struct dtrace_wanted {
 	u64 address;
-	/* What the text is of, and where in it; none: see dtrace_is_bare(). */
+	/* File of the text, and offset in it. No file: see dtrace_is_bare(). */
 	struct file *file;
 	u64 offset;
-	/* A counter in the file, and where the memory has it; 0: none, or nowhere. */
+	/* Offset of a counter in the file, and its address in the memory; 0: none, or nowhere. */
 	u64 counter, counter_at;
 	int error;
 };
@@ -44,12 +49,12 @@ struct dtrace_wanted {
 struct dtrace_bringing {
 	struct work_struct work;
 	struct completion done;
-	/* Of the worker and who waits. */
+	/* One reference of the worker and one of the caller. */
 	refcount_t count;
 	struct dtrace_memory *memory;
 	struct dtrace_patience patience;
 	int error;
-	/* How many have been seen to. */
+	/* Number of entries, and of those that have been seen to. */
 	size_t size, done_with;
 	struct dtrace_wanted wanted[] __counted_by(size);
 };
@@ -68,7 +73,10 @@ static void dtrace_bringing_put(struct dtrace_bringing *bringing)
 	kvfree(bringing);
 }
 
-/* Where the counter is that a breakpoint counts in, or one that the memory has inherited has counted in. */
+/*
+ * Finds the address of the counter that the breakpoint counts in, or that one which the memory has
+ * inherited has counted in.
+ */
 static void dtrace_wanted_count(struct dtrace_memory *memory, struct vm_area_struct *vma, struct dtrace_wanted *wanted)
 {
 	struct dtrace_known *known = vma && memory->inherited ? dtrace_known_at(vma, wanted->address) : NULL;
@@ -79,14 +87,14 @@ static void dtrace_wanted_count(struct dtrace_memory *memory, struct vm_area_str
 		wanted->counter_at = dtrace_counter_at(memory->mm, wanted->file, wanted->counter);
 }
 
-/* Makes a page the memory's own. *locked: whether the lock of its mappings is still held. */
+/* Makes a page the memory's own. *locked becomes 0 if the mmap lock was given up. */
 static int dtrace_bring_page(struct mm_struct *mm, u64 address, unsigned int flags, int *locked)
 {
 	struct vm_area_struct *vma = vma_lookup(mm, address);
 	struct page *page;
 	long got;
 
-	/* Who has a userfaultfd need not answer. */
+	/* With a userfaultfd the page might never come. */
 	if (!vma || userfaultfd_armed(vma))
 		return -EFAULT;
 	got = get_user_pages_remote(mm, address & PAGE_MASK, 1, FOLL_WRITE | flags, &page, locked);
@@ -95,7 +103,10 @@ static int dtrace_bring_page(struct mm_struct *mm, u64 address, unsigned int fla
 	return got == 1 ? 0 : got < 0 ? got : -EFAULT;
 }
 
-/* Brings what one breakpoint needs. The lock is held, and may be given up. Whether it is to be tried again. */
+/*
+ * Brings what one breakpoint needs. The mmap lock is held for reading, and may be given up. Returns
+ * whether to try again.
+ */
 static bool dtrace_bring_one(struct dtrace_memory *memory, struct dtrace_wanted *wanted, int *locked)
 {
 	struct mm_struct *mm = memory->mm;
@@ -108,7 +119,7 @@ static bool dtrace_bring_one(struct dtrace_memory *memory, struct dtrace_wanted 
 		dtrace_wanted_count(memory, is_in ? vma : NULL, wanted);
 	if (is_in)
 		wanted->error = dtrace_bring_page(mm, wanted->address, FOLL_FORCE, locked);
-	/* Where the counter is by now nobody knows. */
+	/* The lock was given up, so the counter may have moved. */
 	if (wanted->counter_at && !*locked)
 		return true;
 	if (!wanted->error && wanted->counter_at)
@@ -116,7 +127,10 @@ static bool dtrace_bring_one(struct dtrace_memory *memory, struct dtrace_wanted 
 	return false;
 }
 
-/* Whether another one before has had the same page brought, and nothing else is wanted. They come in the order of their addresses. */
+/*
+ * Whether the entry before has brought the same page, and nothing else is needed. Entries are in
+ * the order of their addresses.
+ */
 static bool dtrace_wanted_is_there(const struct dtrace_bringing *bringing, size_t n)
 {
 	const struct dtrace_wanted *wanted = &bringing->wanted[n];
@@ -125,13 +139,13 @@ static bool dtrace_wanted_is_there(const struct dtrace_bringing *bringing, size_
 	       wanted[-1].address >> PAGE_SHIFT == wanted->address >> PAGE_SHIFT;
 }
 
-/* Whether nobody wants it any more: who has waited, or the program. */
+/* Whether nobody wants the pages any more: the caller has left, or the process has ended. */
 static bool dtrace_bringing_is_over(struct dtrace_bringing *bringing)
 {
 	return refcount_read(&bringing->count) == 1 || atomic_read(&bringing->memory->mm->mm_users) == 1;
 }
 
-/* How often one is tried that is given up in the middle. */
+/* How often one breakpoint is tried if the mmap lock was given up in the middle. */
 #define DTRACE_BRING_TRIES 3
 
 static int dtrace_bring_all(struct dtrace_bringing *bringing)
@@ -202,7 +216,7 @@ static struct dtrace_bringing *dtrace_bringing_make(struct dtrace_memory *memory
 	return bringing;
 }
 
-/* Has a worker do it. It has users of the memory, and the memory. */
+/* Starts the job. It holds a reference to the memory's structure, and to its users (mmget()). */
 static void dtrace_bringing_begin(struct dtrace_bringing *bringing, struct dtrace_patience *patience)
 {
 	bringing->patience = (struct dtrace_patience){
@@ -216,7 +230,7 @@ static void dtrace_bringing_begin(struct dtrace_bringing *bringing, struct dtrac
 	dtrace_job_begin(&bringing->work);
 }
 
-/* Tells carriers what the worker has found. */
+/* Notes in the carriers what the worker has found. */
 static void dtrace_bringing_tell(const struct dtrace_bringing *bringing, struct dtrace_carrier **all)
 {
 	size_t n;
@@ -232,8 +246,9 @@ static void dtrace_bringing_tell(const struct dtrace_bringing *bringing, struct 
 }
 
 /*
- * Has the pages of breakpoints brought, which are in the order of their addresses, and has them know where their counters are. The memory has users
- * meanwhile. ETIMEDOUT: the program has kept that waiting for too long.
+ * Brings the pages of breakpoints, which are in the order of their addresses, and finds their
+ * counters. The caller holds the memory's lock and a user reference (mmget()). -ETIMEDOUT: the
+ * program has held this up for too long. May sleep.
  */
 int dtrace_bring(struct dtrace_memory *memory, struct dtrace_carrier **all, size_t count, struct dtrace_patience *patience)
 {

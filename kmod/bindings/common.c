@@ -2,17 +2,21 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * Locks that everybody's calls want, and nobody may keep by not being run.
+ * Locks that the calls of all consumers take, and that no holder can keep by not running (INV-32).
  *
- * A user may be of the least priority, SCHED_IDLE, or in a control group with hardly any weight. If such a task is interrupted while it holds a
- * lock it may not run again for minutes. So there are two locks. `mutex` is the lock itself. Who may not decide how soon others run takes `gate`
- * before it: an rt_mutex, whose holder inherits the priority of who waits for it. Who may decide, and a thread of the kernel, takes only
- * the mutex; where it is kept waiting, it waits at the gate for a while, with a real-time priority: control groups are nothing to that. Who has
- * the mutex then has come by the gate, and runs at once, or may decide himself how soon he runs.
+ * A member's task may have the least priority, SCHED_IDLE, or a cgroup with hardly any weight. If
+ * it is preempted while it holds a lock, it may not run again for minutes. So each of these locks
+ * consists of two. `mutex` is the lock itself. A task without CAP_SYS_NICE takes `gate` before it.
+ * `gate` is an rt_mutex, whose holder inherits the priority of the tasks that wait for it. A task
+ * with CAP_SYS_NICE, and a thread of the kernel, takes the mutex alone. If it is kept waiting, it
+ * takes the gate, with a real-time priority while it waits; weights of cgroups do not matter to
+ * that. Then the mutex is held either by a task that holds the gate, and so runs at once, or by a
+ * task that may decide itself how soon it runs.
  *
- * The priority is inherited, never set: who could for a moment do without his scheduling policy could keep it so, as the kernel asks what a task
- * is allowed before it does it. And users do not have each other raised, or two of them could run so as long as they like: a user waits
- * for another one's scheduling.
+ * The priority is inherited, never set on the holder: the kernel checks what a task may do before
+ * it does it, so a task that got rid of its scheduling policy for a moment could keep it that way.
+ * Members do not raise each other's tasks either, because two of them could then run with a raised
+ * priority for as long as they like. So a member waits for another member's scheduling.
  */
 
 #include <linux/capability.h>
@@ -28,13 +32,16 @@
 
 /* The least real-time priority, that of sched_set_fifo_low(). */
 #define DTRACE_FIFO 1
-/* So many milliseconds, about, who may raise himself waits without that. */
+/*
+ * How often a task that may decide tries the mutex before it goes to the gate. It sleeps 0.5 to 1
+ * ms between two tries.
+ */
 #define DTRACE_CALM 4
 
 struct dtrace_common {
 	struct mutex mutex;
 	struct rt_mutex gate;
-	/* Of who has the mutex: he has the gate as well. */
+	/* The holder of the mutex holds the gate as well. Protected by the mutex. */
 	bool by_gate;
 };
 
@@ -55,14 +62,17 @@ struct dtrace_common *dtrace_common_make(enum dtrace_common_of of)
 	return common;
 }
 
-/* Nobody has it or waits for it. */
+/* Frees a lock that nobody holds or waits for. */
 void dtrace_common_free(struct dtrace_common *common)
 {
 	mutex_destroy(&common->mutex);
 	kfree(common);
 }
 
-/* Whether the current task may decide how soon others run. */
+/*
+ * Whether the current task may decide how soon others run: it has CAP_SYS_NICE or is a thread of
+ * the kernel.
+ */
 bool dtrace_may_decide(void)
 {
 	return current->flags & PF_KTHREAD || ns_capable_noaudit(&init_user_ns, CAP_SYS_NICE);
@@ -76,7 +86,7 @@ static int dtrace_pass_gate(struct dtrace_common *common, bool killable)
 	return 0;
 }
 
-/* The same with a real-time priority, for one who may have it. */
+/* Takes the gate, with a real-time priority during the wait. For tasks that may decide. */
 static int dtrace_pass_gate_soon(struct dtrace_common *common, bool killable)
 {
 	const struct sched_attr raised = {
@@ -88,15 +98,19 @@ static int dtrace_pass_gate_soon(struct dtrace_common *common, bool killable)
 		.sched_runtime = current->se.custom_slice ? current->se.slice : 0,
 	};
 	bool is_soon = was.sched_policy == SCHED_FIFO || was.sched_policy == SCHED_RR || was.sched_policy == SCHED_DEADLINE;
+	/* A real-time policy clears it. */
 	u64 slack = current->timer_slack_ns;
 	int ret;
 
 	is_soon = is_soon || sched_setattr_nocheck(current, &raised);
 	ret = dtrace_pass_gate(common, killable);
-	/* Unless somebody has said otherwise meanwhile. */
+	/* Restore the policy, unless another task has changed it meanwhile. */
 	if (is_soon || current->policy != SCHED_FIFO || current->rt_priority != DTRACE_FIFO)
 		return ret;
-	/* A scheduler that was loaded meanwhile may refuse the task. */
+	/*
+	 * If the policy was that of a scheduler in BPF, that may have been replaced and refuse the
+	 * task.
+	 */
 	if (sched_setattr_nocheck(current, &was))
 		sched_set_normal(current, was.sched_nice);
 	current->timer_slack_ns = slack;
@@ -112,7 +126,7 @@ static int dtrace_common_wait(struct dtrace_common *common, bool killable)
 	return mutex_lock_killable(&common->mutex);
 }
 
-/* Of one who may decide. */
+/* Takes the lock for a task that may decide. */
 static int dtrace_common_lock_soon(struct dtrace_common *common, bool killable)
 {
 	int ret;
@@ -125,7 +139,10 @@ static int dtrace_common_lock_soon(struct dtrace_common *common, bool killable)
 	ret = dtrace_pass_gate_soon(common, killable);
 	if (ret)
 		return ret;
-	/* Nobody has the mutex now who comes by the gate, nor gets it sooner. */
+	/*
+	 * While the gate is held here, nobody who comes by the gate has the mutex or can get it
+	 * first.
+	 */
 	ret = dtrace_common_wait(common, killable);
 	rt_mutex_unlock(&common->gate);
 	return ret;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* SPDX-FileCopyrightText: The DTrace for Linux authors */
 
-/* A lock that everybody's calls want; common.c holds the bodies. */
+/* Locks that the calls of all consumers take; common.c holds the bodies. */
 #ifndef _DTRACE_COMMON_H
 #define _DTRACE_COMMON_H
 
@@ -21,7 +21,7 @@ enum dtrace_common_of {
 bool dtrace_may_decide(void);
 struct dtrace_common *dtrace_common_make(enum dtrace_common_of of);
 void dtrace_common_free(struct dtrace_common *common);
-/* killable: -EINTR where the task is killed. */
+/* killable: returns -EINTR if the task is killed. */
 int dtrace_common_lock(struct dtrace_common *common, bool killable);
 void dtrace_common_unlock(struct dtrace_common *common);
 

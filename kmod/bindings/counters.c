@@ -2,13 +2,18 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * Counters that programs have for probes of their own: numbers of two bytes in their data, 0 where nobody listens.
+ * Counters that programs keep for their own probes: numbers of two bytes in their data, 0 if nobody
+ * listens.
  *
- * Uprobes count in them for breakpoints that they set. For our own we do, in the one memory, where uprobes would: in the first mapping of the
- * file that has the counter, belongs to that memory alone and can be written to. A child inherits the number with the breakpoint, and loses both
- * together. Whoever calls has the memory locked, and its mappings for reading; uprobes have them for writing.
+ * Uprobes count in them for the breakpoints that they set. For our own breakpoints this file does,
+ * in the one memory, and in the mapping in which uprobes would count: the first one of the file
+ * that contains the counter, is private to the memory and can be written to. A child inherits the
+ * number together with the breakpoint, and both go together (INV-43). The callers hold the memory's
+ * lock, and its mmap lock for reading, with one exception: dtrace_count_inherited(). Uprobes hold
+ * the mmap lock for writing.
  *
- * To look for a counter is to look through all mappings, so bring.c has done that before for carriers, and has its page brought.
+ * To find a counter takes a walk over all mappings, so bring.c does that in advance for carriers,
+ * and brings the counter's page.
  */
 
 #include <linux/align.h>
@@ -19,7 +24,7 @@
 
 #include "own.h"
 
-/* Whether a mapping has what is in a file at an offset, for one memory alone to write to. */
+/* Whether a mapping contains that offset of the file, private to one memory and writable. */
 static bool dtrace_counter_fits(const struct vm_area_struct *vma, const struct file *file, u64 offset)
 {
 	u64 start = (u64)vma->vm_pgoff << PAGE_SHIFT;
@@ -29,7 +34,7 @@ static bool dtrace_counter_fits(const struct vm_area_struct *vma, const struct f
 	       offset - start < vma->vm_end - vma->vm_start;
 }
 
-/* Where a memory has it; 0 for nowhere. */
+/* Address of the counter in a memory; 0: nowhere. */
 u64 dtrace_counter_at(struct mm_struct *mm, const struct file *file, u64 offset)
 {
 	struct vm_area_struct *vma;
@@ -42,8 +47,8 @@ u64 dtrace_counter_at(struct mm_struct *mm, const struct file *file, u64 offset)
 }
 
 /*
- * Adds to a number, which becomes neither negative nor too large; the lock of the memory is held. brings: its page is brought in if it is not
- * there, otherwise that is EAGAIN.
+ * Adds to a number; -ERANGE if it would become negative or exceed SHRT_MAX. The mmap lock is held.
+ * `brings`: a page that is not in memory is brought; otherwise that is -EAGAIN.
  */
 static int dtrace_counter_add(struct mm_struct *mm, u64 address, short more, bool brings)
 {
@@ -70,7 +75,7 @@ static int dtrace_counter_add(struct mm_struct *mm, u64 address, short more, boo
 	return error;
 }
 
-/* Whether a carrier's counter is where it was found. */
+/* Whether a carrier's counter is still at the address where it was found. */
 static bool dtrace_counter_is_at(const struct dtrace_carrier *carrier, struct mm_struct *mm, u64 counter)
 {
 	struct vm_area_struct *vma = vma_lookup(mm, carrier->counter_at);
@@ -78,12 +83,15 @@ static bool dtrace_counter_is_at(const struct dtrace_carrier *carrier, struct mm
 	return vma && dtrace_counter_fits(vma, carrier->file, counter) && dtrace_offset_of(vma, carrier->counter_at) == counter;
 }
 
-/* Counts one more for a carrier, or one less. ENXIO: the memory has no such counter; EAGAIN: it is to be looked for. */
+/*
+ * Adds to the counter for a carrier. -ENXIO: the memory has no such counter; -EAGAIN: its address
+ * or its page must be found first; -EINVAL: it is not aligned.
+ */
 static int dtrace_count_for(const struct dtrace_carrier *carrier, struct mm_struct *mm, u64 counter, short more, bool brings)
 {
 	u64 at = carrier->counter_at;
 
-	/* It lies on one page. */
+	/* Aligned, it lies on one page. */
 	if (!IS_ALIGNED(counter, sizeof(more)))
 		return -EINVAL;
 	if (brings)
@@ -93,14 +101,20 @@ static int dtrace_count_for(const struct dtrace_carrier *carrier, struct mm_stru
 	return at ? dtrace_counter_add(mm, at, more, brings) : -ENXIO;
 }
 
-/* Counts a breakpoint that is about to be written, if the program has a counter for it. inherits: it is there and has counted before. */
+/*
+ * Counts for a breakpoint that is about to be written, if the program has a counter for it.
+ * `inherits`: the byte is in the memory already and was counted before.
+ */
 int dtrace_count(struct dtrace_carrier *carrier, struct mm_struct *mm, struct dtrace_known *known, bool inherits)
 {
 	int error;
 
 	if (!carrier->counter) {
 		error = inherits && known->counter ? dtrace_count_for(carrier, mm, known->counter, -1, false) : 0;
-		/* What cannot be had then does not keep anybody from it. */
+		/*
+		 * If the number that was inherited cannot be corrected, the breakpoint is set all
+		 * the same.
+		 */
 		return error == -EAGAIN && !carrier->sought ? error : 0;
 	}
 	error = inherits ? 0 : dtrace_count_for(carrier, mm, carrier->counter, 1, false);
@@ -111,7 +125,10 @@ int dtrace_count(struct dtrace_carrier *carrier, struct mm_struct *mm, struct dt
 	return 0;
 }
 
-/* Where the program has its number no more nothing is counted either. */
+/*
+ * Takes back what a carrier has counted. If the program has dropped the number, nothing is counted
+ * down.
+ */
 void dtrace_count_no_more(struct dtrace_carrier *carrier, struct mm_struct *mm, bool brings)
 {
 	if (carrier->counted)
@@ -119,13 +136,16 @@ void dtrace_count_no_more(struct dtrace_carrier *carrier, struct mm_struct *mm, 
 	carrier->counted = false;
 }
 
-/* Whether what a carrier has counted can be counted down without anything brought in. */
+/* Whether what a carrier has counted can be counted down without bringing a page. */
 bool dtrace_counter_is_in(const struct dtrace_carrier *carrier, struct mm_struct *mm)
 {
 	return !carrier->counted || dtrace_count_for(carrier, mm, carrier->counter, 0, false) != -EAGAIN;
 }
 
-/* What a child has inherited with a breakpoint that was taken out counts no more. Nobody needs a lock that the caller holds. */
+/*
+ * Takes back what a child has inherited with a breakpoint that was taken out. May bring pages: the
+ * caller holds no lock that others need but the memory's own.
+ */
 void dtrace_count_inherited(struct vm_area_struct *vma, const struct dtrace_known *known)
 {
 	u64 counter = READ_ONCE(known->counter), address = 0;

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* SPDX-FileCopyrightText: The DTrace for Linux authors */
 
-/* System calls that do something else before they begin. */
+/* Detours of system calls: a function that runs before the call begins, and may sleep (INV-47). */
 #ifndef _DTRACE_DETOURS_H
 #define _DTRACE_DETOURS_H
 
 #include <linux/ptrace.h>
 #include <linux/types.h>
 
-/* What is done: data, where the function is patched, and what has called it. It may sleep. */
+/*
+ * Called on a detour, in process context; may sleep. `ip`: where the function is patched; `caller`:
+ * what has called it.
+ */
 typedef void (*dtrace_detour_call)(void *data, uintptr_t ip, uintptr_t caller);
 
 bool dtrace_detour_take(struct pt_regs *regs, uintptr_t ip, uintptr_t caller, dtrace_detour_call call, void *data);

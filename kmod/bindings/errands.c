@@ -2,16 +2,21 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * What happens to breakpoints of our own.
+ * Errands: what happens to our own breakpoints after the exception (INV-43, INV-44).
  *
- * Whatever the exception cannot do, the breakpoint is given to uprobes for: the program is sent back to it, and on its way, its errand, has a
- * uprobe registered there, which finds the byte in place: no hit is lost by that, and none counts twice. So is a place where somebody else
- * has a uprobe or sets one. Of a user's breakpoint, which uprobes do not get otherwise, the program executes the instruction in a slot instead.
+ * If the exception cannot answer a breakpoint, the breakpoint is given to uprobes. The program is
+ * sent back to it; on its way to user mode, task work (its errand) registers a uprobe there, which
+ * finds the byte in place. No hit is dropped by that, and none counts twice. A place where another
+ * tracer has a uprobe or sets one is given to uprobes too. A kept breakpoint (one that members
+ * alone have requested) is not given to uprobes: the program executes its instruction in a slot
+ * instead.
  *
- * A breakpoint where none of ours is wanted is looked at on the same way. One that is in a child, that has been moved, or that a debugger
- * has put back, is taken out, and the instruction executed anew. Where the memory has uprobes too only they know whether somebody wants it:
- * a guard (guards.c) makes them handle the place in any case. All others are none of ours: the program comes to it again, and that time
- * nobody here looks. It is never let on from here, where a signal may be delivered before uprobes could look.
+ * An errand also looks at a breakpoint where none of ours is wanted. If it is in a child, was
+ * moved, or was put back by a debugger, it is taken out, and the instruction is executed anew. If
+ * the memory has uprobes too, only they know whether anybody wants it; a guard (guards.c) then
+ * makes them handle the place in any case. All other breakpoints are not ours: the program comes to
+ * such a breakpoint again, and that time the exception does not look at it. The errand itself never
+ * lets the program pass, because a signal could be delivered before uprobes have looked.
  */
 
 #include <linux/err.h>
@@ -32,15 +37,18 @@
 #include "pen.h"
 #include "slots.h"
 
-/* A way that a program has to make before it comes to a breakpoint again, or goes on. */
+/* Task work that a program does before it comes to a breakpoint again, or goes on. */
 struct dtrace_errand {
 	struct dtrace_summons summons;
 	enum dtrace_errand_kind kind;
-	/* Of the breakpoint, or of what was mapped. */
+	/* Address of the breakpoint, or start and end of what was mapped. */
 	u64 address, end;
 };
 
-/* Registers a uprobe where we have a breakpoint. Somebody else may have one there, with the program's counter or without. */
+/*
+ * Registers a uprobe at our breakpoint. Another tracer may have one there, with the program's
+ * counter or without it; uprobes refuse a uprobe that differs in that (-EINVAL).
+ */
 static struct uprobe *dtrace_own_join(struct dtrace_carrier *carrier)
 {
 	struct inode *inode = file_inode(carrier->file);
@@ -54,7 +62,10 @@ static struct uprobe *dtrace_own_join(struct dtrace_carrier *carrier)
 	return uprobe_register(inode, carrier->offset, 0, &carrier->consumer);
 }
 
-/* Has uprobes know a breakpoint of ours. They set none in text that may be written to. */
+/*
+ * Registers our breakpoint with uprobes; whether they accepted it in this memory. They set none in
+ * text that is mapped writable.
+ */
 static bool dtrace_own_register(struct dtrace_carrier *carrier)
 {
 	struct dtrace_memory *memory = carrier->memory;
@@ -74,7 +85,10 @@ static bool dtrace_own_register(struct dtrace_carrier *carrier)
 	return false;
 }
 
-/* Gives a breakpoint to uprobes, which find it in place. The memory is locked. Of a user's they get none that they have not. */
+/*
+ * Gives a breakpoint to uprobes, which find the byte in place; if that fails, or uprobes must not
+ * get it, the breakpoint is lost. The memory's lock is held.
+ */
 static void dtrace_own_yield(struct dtrace_carrier *carrier)
 {
 	bool keeps = carrier->uncarried || (carrier->kept && READ_ONCE(carrier->state) == DTRACE_OWN);
@@ -86,21 +100,27 @@ static void dtrace_own_yield(struct dtrace_carrier *carrier)
 }
 
 /*
- * Has somebody else do what the exception cannot: the program, as long as a user's breakpoint there is ours alone, or uprobes. The memory is
- * locked.
+ * Has another one do what the exception cannot: the program itself, in a slot, while a kept
+ * breakpoint is ours alone; otherwise uprobes. The memory's lock is held.
  */
 static void dtrace_own_relieve(struct dtrace_carrier *carrier)
 {
 	struct dtrace_patience patience = dtrace_patience_own();
 
-	/* Another thread may have got it a slot meanwhile. Where that is of no use it is lost at the next hit. */
+	/*
+	 * Another thread may have made the slot meanwhile. If the slot does not help either, the
+	 * breakpoint is lost at the next hit.
+	 */
 	if (carrier->kept && READ_ONCE(carrier->state) == DTRACE_OWN && carrier->moves &&
 	    (carrier->slot || !dtrace_slot_make(carrier->memory, carrier, &patience)))
 		return;
 	dtrace_own_yield(carrier);
 }
 
-/* The breakpoint that we have written for the place of a file that is at an address now. The memory and its mappings are locked. */
+/*
+ * Finds the carrier whose file and offset are mapped at this address now and whose breakpoint we
+ * have written. The memory's lock and its mmap lock are held.
+ */
 static struct dtrace_carrier *dtrace_own_moved(struct dtrace_memory *memory, struct vm_area_struct *vma, u64 address)
 {
 	u64 offset = dtrace_offset_of(vma, address);
@@ -113,29 +133,32 @@ static struct dtrace_carrier *dtrace_own_moved(struct dtrace_memory *memory, str
 	return NULL;
 }
 
-/* What is to become of a breakpoint where we have none. */
+/* What to do about a breakpoint where none of ours is known. */
 enum dtrace_fate {
-	/* Nothing here: the program is to come to it again. */
+	/* Nothing: the program comes to it again. */
 	DTRACE_AGAIN,
-	/* It is none of ours. */
+	/* It is not ours. */
 	DTRACE_PASSES,
-	/* We have it for another address. */
+	/* It is ours, and belongs to another address. */
 	DTRACE_MOVED,
-	/* Uprobes are to know the place before anybody can tell. */
+	/* Uprobes must know the place before anybody can tell. */
 	DTRACE_GUARD,
 };
 
-/* A breakpoint that is looked at. */
+/* A breakpoint that an errand looks at. */
 struct dtrace_look {
 	struct dtrace_memory *memory;
 	u64 address;
 	struct dtrace_known *known;
 	struct dtrace_carrier *moved;
-	/* What is mapped there; to be put. */
+	/* File that is mapped there, if fate is DTRACE_GUARD. dtrace_own_guard() puts it. */
 	struct file *file;
 };
 
-/* Looks at a breakpoint of the current program, and takes it out if it is ours alone. Memory and mappings are locked. */
+/*
+ * Looks at a breakpoint of the current program, and takes it out if it is ours alone. The memory's
+ * lock is held, and its mmap lock for reading.
+ */
 static enum dtrace_fate dtrace_own_judge(struct dtrace_look *look)
 {
 	struct dtrace_memory *memory = look->memory;
@@ -164,7 +187,9 @@ static enum dtrace_fate dtrace_own_judge(struct dtrace_look *look)
 			return DTRACE_GUARD;
 		}
 	}
-	/* Nobody can get a uprobe there while the mappings are locked. */
+	/*
+	 * Uprobes set breakpoints with the mmap lock held for writing, so none can appear here now.
+	 */
 	poked = dtrace_poke(mm, look->address, DTRACE_BREAKPOINT, known->code[0]);
 	if (poked > 0 && memory->inherited && !xa_load(&memory->suspects, (unsigned long)known))
 		dtrace_count_inherited(vma, known);
@@ -174,7 +199,10 @@ static enum dtrace_fate dtrace_own_judge(struct dtrace_look *look)
 	return DTRACE_AGAIN;
 }
 
-/* Has uprobes know the place. Who has a uprobe with a counter there lets nobody in: the breakpoint is his until he takes it out. */
+/*
+ * Registers a guard at the place. If another tracer has a uprobe with a counter there, uprobes
+ * refuse the guard; the breakpoint counts as that tracer's until it takes it out.
+ */
 static enum dtrace_fate dtrace_own_guard(struct dtrace_look *look)
 {
 	const struct address_space *mapping = file_inode(look->file)->i_mapping;
@@ -183,13 +211,16 @@ static enum dtrace_fate dtrace_own_guard(struct dtrace_look *look)
 	fput(look->file);
 	if (error == -EINVAL)
 		return DTRACE_PASSES;
-	/* They never have one there. */
+	/* Uprobes can never have one there. */
 	if (error == -ENOTSUPP || error == -ENOEXEC || (error == -EIO && !mapping->a_ops->read_folio))
 		WRITE_ONCE(look->known->barred, true);
 	return DTRACE_AGAIN;
 }
 
-/* Leaves none of ours in a child's memory, where none is wanted: what its debugger sets later is none. Whether that has been done. */
+/*
+ * Takes all breakpoints of ours out of a child's memory in which none is wanted, so that one which
+ * its debugger sets later is not taken for ours. Returns whether that has been done.
+ */
 static bool dtrace_own_clean(struct dtrace_memory *memory)
 {
 	bool clean = false;
@@ -203,7 +234,10 @@ static bool dtrace_own_clean(struct dtrace_memory *memory)
 	return clean;
 }
 
-/* Looks at a breakpoint of the current program where we have none. Its memory is locked. */
+/*
+ * Looks at a breakpoint of the current program where none of ours is known. The memory's lock is
+ * held.
+ */
 static void dtrace_own_examine(struct dtrace_memory *memory, u64 address)
 {
 	struct dtrace_look look = { .memory = memory, .address = address };
@@ -213,7 +247,7 @@ static void dtrace_own_examine(struct dtrace_memory *memory, u64 address)
 		return;
 	fate = dtrace_own_judge(&look);
 	mmap_read_unlock(memory->mm);
-	/* Uprobes ask for the place in the file, and not for the address. */
+	/* Uprobes know a place by file and offset, not by address. */
 	if (fate == DTRACE_MOVED)
 		dtrace_own_yield(look.moved);
 	if (fate == DTRACE_GUARD)
@@ -222,7 +256,7 @@ static void dtrace_own_examine(struct dtrace_memory *memory, u64 address)
 		dtrace_memory_passes(memory, address);
 }
 
-/* Whether a breakpoint of ours is where it belongs. Its memory is locked. */
+/* Whether a breakpoint of ours is where it belongs. The memory's lock is held. */
 static bool dtrace_own_stands(struct dtrace_carrier *carrier)
 {
 	bool holds;
@@ -234,7 +268,7 @@ static bool dtrace_own_stands(struct dtrace_carrier *carrier)
 	return holds;
 }
 
-/* Sees to the breakpoint at an address of the current program. Its memory is locked. */
+/* Sees to the breakpoint at an address of the current program. The memory's lock is held. */
 static void dtrace_errand_at(struct dtrace_memory *memory, u64 address, enum dtrace_errand_kind kind)
 {
 	struct dtrace_carrier *carrier;
@@ -243,7 +277,10 @@ static void dtrace_errand_at(struct dtrace_memory *memory, u64 address, enum dtr
 	rcu_read_lock();
 	carrier = dtrace_trap_at(memory->mm, address);
 	is_carried = carrier && READ_ONCE(carrier->state) == DTRACE_CARRIED;
-	/* Then it stays: whoever takes it out needs the lock. */
+	/*
+	 * A carrier that we have written stays after rcu_read_unlock(), because it is taken out
+	 * under the memory's lock.
+	 */
 	is_own = carrier && dtrace_is_own(carrier);
 	rcu_read_unlock();
 	if (is_own && dtrace_own_stands(carrier)) {
@@ -256,7 +293,10 @@ static void dtrace_errand_at(struct dtrace_memory *memory, u64 address, enum dtr
 	}
 }
 
-/* The current memory. While some are unknown that breakpoints of ours may be in, any may be one of those. */
+/*
+ * Returns the current memory, with a reference. While a copy of a memory is unknown
+ * (dtrace_memories_lost()), any memory may be one, and is made known here.
+ */
 static struct dtrace_memory *dtrace_errand_memory(void)
 {
 	struct dtrace_memory *memory = dtrace_memory_get(current->mm);
@@ -269,14 +309,19 @@ static struct dtrace_memory *dtrace_errand_memory(void)
 	return memory;
 }
 
-/* A step of who steps through the current program ends at an address, as the processor would have ended it. */
+/*
+ * Reports the end of a step to the debugger that steps the current program, as the processor would.
+ */
 static void dtrace_own_stepped(u64 address)
 {
 	dtrace_trap_stepped();
 	dtrace_watch_force(SIGTRAP, TRAP_TRACE, address);
 }
 
-/* The current program has met a debugger's breakpoint at an address, where ours is too: it gets the signal that the processor's exception is. */
+/*
+ * The current program has met a debugger's breakpoint where ours is too: sends it the signal of the
+ * processor's exception.
+ */
 static void dtrace_own_signalled(u64 address)
 {
 	dtrace_trap_leave(task_pt_regs(current), address);
@@ -284,7 +329,7 @@ static void dtrace_own_signalled(u64 address)
 	force_sig(SIGTRAP);
 }
 
-/* Writes anew what belongs into what was mapped. The memory is locked. */
+/* Writes anew the breakpoints that belong into what was mapped. The memory's lock is held. */
 static void dtrace_errand_renew(struct dtrace_memory *memory, const struct dtrace_errand *errand)
 {
 	struct dtrace_patience patience = dtrace_patience_own();
@@ -309,6 +354,7 @@ static void dtrace_errand_do(const struct dtrace_errand *errand)
 		dtrace_pen_affirm(errand->address);
 		return;
 	}
+	/* Wait until nobody changes the mappings. */
 	if (errand->kind == DTRACE_ERRAND_WAIT || errand->kind == DTRACE_ERRAND_RENEW) {
 		if (mmap_read_lock_killable(current->mm))
 			return;
@@ -346,7 +392,7 @@ static void dtrace_renewal_work(struct callback_head *work)
 	dtrace_errand_work(work);
 }
 
-/* When the module goes nothing is wanted any more. */
+/* Called instead of the errand when the module goes: nothing is to be done. */
 static void dtrace_renewal_not(struct dtrace_summons *summons)
 {
 	kfree(container_of(summons, struct dtrace_errand, summons));
@@ -367,22 +413,26 @@ static bool dtrace_errand_queue(struct dtrace_errand *errand)
 
 	if (!errand)
 		return false;
-	/* Who comes from a breakpoint is on its way back. */
+	/*
+	 * An errand that starts at a breakpoint runs soon, because the program is on its way to
+	 * user mode. A mapping is made in a system call, which may take any time: that errand can
+	 * be taken back.
+	 */
 	if (errand->kind == DTRACE_ERRAND_RENEW) {
 		errand->summons.instead = dtrace_renewal_not;
 		error = dtrace_summon(&errand->summons, dtrace_renewal_work, current);
 	} else {
 		error = dtrace_call_queue(&errand->summons.work, dtrace_errand_work, current);
 	}
-	/* Who cannot be called any more ends. */
+	/* The task is exiting and has no use for the errand. */
 	if (error)
 		kfree(errand);
 	return true;
 }
 
 /*
- * Has the current program, which a breakpoint has stopped, make its way before it comes to it again. Does not sleep. Where there is no
- * memory for that it comes again at once.
+ * Sends the current program, which a breakpoint has stopped, on an errand before it comes to the
+ * breakpoint again. Does not sleep. Without memory for the errand the program comes again at once.
  */
 void dtrace_own_errand(u64 address, enum dtrace_errand_kind kind)
 {
@@ -390,8 +440,9 @@ void dtrace_own_errand(u64 address, enum dtrace_errand_kind kind)
 }
 
 /*
- * Allocates the errand by which a debugger of the current program sees a step or a breakpoint. It is allocated before the breakpoint is answered, which
- * cannot be undone, and sent or cancelled afterwards. Does not sleep. NULL: there is no memory.
+ * Allocates the errand that reports a step or a breakpoint to the current program's debugger. It is
+ * allocated before the breakpoint is answered, which cannot be undone, and sent or cancelled
+ * afterwards. Does not sleep. NULL: there is no memory.
  */
 struct dtrace_errand *dtrace_errand_ahead(enum dtrace_errand_kind kind)
 {
@@ -409,7 +460,7 @@ void dtrace_errand_cancel(struct dtrace_errand *errand)
 	kfree(errand);
 }
 
-/* A file was mapped by the current program. Does not sleep. */
+/* Called where uprobe_mmap() is entered: the current program has mapped a file. Does not sleep. */
 void dtrace_watch_mapped(struct vm_area_struct *vma)
 {
 	struct dtrace_errand renewal = {
@@ -418,44 +469,53 @@ void dtrace_watch_mapped(struct vm_area_struct *vma)
 		.end = vma->vm_end,
 	};
 
-	/* A kernel thread maps nothing that was there before: an area. */
+	/* A thread of the kernel maps areas only, which were not there before. */
 	if (vma->vm_file && vma->vm_flags & VM_MAYEXEC && vma->vm_mm == current->mm && !(current->flags & PF_KTHREAD) &&
 	    dtrace_memory_has_places(vma->vm_mm, vma->vm_start, vma->vm_end) && !dtrace_errand_queue(dtrace_errand_make(renewal)))
 		dtrace_memory_is_stale(vma->vm_mm);
 }
 
 /*
- * Uprobes are about to put a breakpoint into a memory, for whomever: whether they would find ours there, and not count theirs. Does not
- * sleep; the lock of the memory is held for writing.
+ * Called where set_swbp() is entered: whether uprobes would find our breakpoint at the address and
+ * so fail to count theirs. Does not sleep; the mmap lock is held for writing.
  */
 bool dtrace_watch_set(struct vm_area_struct *vma, u64 address)
 {
 	struct dtrace_carrier *carrier;
 
 	guard(rcu)();
-	/* We have them set it, and they count nothing. */
+	/* The uprobe is the one that we are registering, which counts nothing. */
 	if (dtrace_memory_yields(vma, address))
 		return false;
 	carrier = dtrace_own_at(vma, address);
 	return carrier && cmpxchg(&carrier->state, DTRACE_OWN, DTRACE_SHARED) == DTRACE_OWN;
 }
 
-/* What becomes of the breakpoint that uprobes are about to take out. Does not sleep; the lock of the memory is held for writing. */
+/*
+ * Called where set_orig_insn() is entered: what becomes of the breakpoint that uprobes are about to
+ * take out. Does not sleep; the mmap lock is held for writing.
+ */
 enum dtrace_keep dtrace_watch_keeps(const struct arch_uprobe *uprobe, struct vm_area_struct *vma, u64 address)
 {
 	struct dtrace_carrier *carrier;
 
-	/* What they have never set they have not read either, and would write nothing but zeros. */
+	/*
+	 * If uprobes have never set the breakpoint, they have not read the instruction either and
+	 * would write zeros.
+	 */
 	if (dtrace_guards_keep() || !memchr_inv(uprobe->insn, 0, sizeof(uprobe->insn)))
 		return DTRACE_STAYS;
 	guard(rcu)();
-	/* Uprobes take out the breakpoint that they carried for us; the debugger's is written again. */
+	/*
+	 * Uprobes take out a breakpoint that they carried for us; the debugger's at the same
+	 * address is written again.
+	 */
 	carrier = dtrace_own_covered_at(vma, address, DTRACE_CARRIED);
 	if (carrier && dtrace_is_debugged(vma->vm_mm) && cmpxchg(&carrier->state, DTRACE_CARRIED, DTRACE_GONE) == DTRACE_CARRIED)
 		return DTRACE_COMES_BACK;
 	carrier = dtrace_own_at(vma, address);
 	if (!carrier || READ_ONCE(carrier->state) == DTRACE_LENT)
 		return DTRACE_GOES;
-	/* Where none of their consumers wants one any more. */
+	/* No consumer of uprobes wants the breakpoint any more; ours comes back. */
 	return cmpxchg(&carrier->state, DTRACE_SHARED, DTRACE_LENT) == DTRACE_SHARED ? DTRACE_COMES_BACK : DTRACE_STAYS;
 }

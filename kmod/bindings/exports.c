@@ -2,8 +2,9 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * What other modules call (include/linux/dtrace_provider.h). Who calls holds our module by the very symbol that it uses, and could
- * not be loaded before we had started: so the table is there, and does not change. This object is built without ftrace:
+ * The functions that other modules call (include/linux/dtrace_provider.h). A caller keeps our
+ * module loaded by the very symbol that it uses, and could not be loaded before our module had
+ * started; so the table is set and does not change. This object is built without ftrace, because
  * dtrace_probe() runs in probe context.
  */
 
@@ -45,7 +46,7 @@ bool dtrace_client_argdesc(const struct dtrace_client *client, const void *probe
 int __dtrace_register(const char *name, const struct dtrace_pattr *attr, u32 priv, const struct dtrace_pops *pops,
 		      void *arg, struct module *owner, dtrace_provider_id_t *idp)
 {
-	/* Private, and of no class. */
+	/* Name and data stability Private, dependency class Unknown. */
 	static const struct dtrace_pattr unknown = {
 		.provider = { 1, 1 }, .mod = { 1, 1 }, .func = { 1, 1 }, .name = { 1, 1 }, .args = { 1, 1 },
 	};

@@ -2,15 +2,15 @@
 /* SPDX-FileCopyrightText: The DTrace for Linux authors */
 
 /*
- * The functions of include/linux/dtrace_provider.h as the framework carries them out; exports.c exports those that other modules
- * call. Strings are never NULL here.
+ * The functions of include/linux/dtrace_provider.h as the framework implements them; exports.c
+ * exports the functions that other modules call. Strings are never NULL here.
  */
 #ifndef _DTRACE_EXPORTS_H
 #define _DTRACE_EXPORTS_H
 
 #include "../include/linux/dtrace_provider.h"
 
-/* Who registers: what a provider consists of. */
+/* A provider that another module registers. */
 struct dtrace_client {
 	const struct dtrace_pops *pops;
 	void *arg;
@@ -29,12 +29,18 @@ struct dtrace_exports {
 };
 #define DTRACE_EXPORTS_ARGS 5
 
-/* Lets other modules in: before ours has started, so that none can call yet; and NULL when none is left that could. */
+/*
+ * Sets the table of the framework's functions: before our module has started, so that no other
+ * module can call yet, and to NULL when no module is left that could call.
+ */
 void dtrace_exports_set(const struct dtrace_exports *exports);
 
 bool dtrace_module_hold(struct module *mod);
 
-/* pops' functions, where there are any. */
+/*
+ * Call the functions of pops. getargdesc may be NULL; then the description is that of argument `n`
+ * itself, and the result is false.
+ */
 int dtrace_client_enable(const struct dtrace_client *client, const void *probe, uintptr_t parg);
 void dtrace_client_disable(const struct dtrace_client *client, const void *probe, uintptr_t parg);
 bool dtrace_client_argdesc(const struct dtrace_client *client, const void *probe, uintptr_t parg, unsigned int n,

@@ -4,13 +4,15 @@
 /*
  * The bodies of faults.h.
  *
- * A page may be long in coming: its disk is slow, or it is of a file system or of a userfaultfd(2) whose server does not answer. Nobody waits for
- * one here as a fault would. A page is asked for without waiting (FOLL_NOWAIT), which starts what has to be read, and asked for again
- * a little later.
+ * A page may take long: its disk is slow, or it belongs to a file system or a userfaultfd(2) whose
+ * server does not answer. Nobody waits for such a page here as a fault would. It is requested
+ * without waiting (FOLL_NOWAIT), which starts any reading, and requested again a little later
+ * (INV-47).
  *
- * Where a breakpoint has stopped the program in the exception, the program waits on its way to user mode, in no handler that anybody
- * else waits for, and then comes to its breakpoint again. What has been tried for it is noted under its task, in a table of fixed size: what was
- * tried in vain is not tried twice. A program that finds no room there goes on without the page.
+ * If a breakpoint has stopped the program in the exception, the program waits in task work on its
+ * way to user mode, in no handler that anybody else waits for, and then comes to its breakpoint
+ * again. What was tried is noted under its task in a table of fixed size, so that nothing is tried
+ * twice in vain. A task that finds no room in the table goes on without the page.
  */
 
 #include <linux/atomic.h>
@@ -29,23 +31,26 @@
 #include "pause.h"
 #include "processes.h"
 
-/* Most pages that are brought at once. */
+/* Most pages that one call brings. */
 #define DTRACE_BRING_PAGES 16
-/* How often a program comes back to one instruction, and for the same memory: another thread may take that away again. */
+/*
+ * How often a program comes back to one instruction, and how often for the same memory: another
+ * thread may take that away again.
+ */
 #define DTRACE_BRING_TRIES 64
 #define DTRACE_BRING_AGAIN 16
-/* How long it waits for a page, jiffies. */
+/* How long a task waits for memory, in jiffies. */
 #define DTRACE_BRING_TIME HZ
 #define DTRACE_BRINGS_BITS 8
-/* So many places of the table may be a task's. */
+/* Number of table entries that a task may use, from the one that it hashes to. */
 #define DTRACE_BRINGS_NEAR 8
 
 /* What has been tried for a task. */
 struct dtrace_bring {
 	struct callback_head work;
-	/* Never looked into: it may have gone. */
+	/* Only compared, never dereferenced: the task may have gone. */
 	struct task_struct *task;
-	/* The instruction. */
+	/* Address of the instruction. */
 	u64 ip;
 	u64 addr;
 	u64 size;
@@ -53,18 +58,18 @@ struct dtrace_bring {
 	u32 use;
 	unsigned long since;
 	unsigned int tries;
-	/* How many of them were for this memory. */
+	/* How many tries in a row were for this memory. */
 	unsigned int again;
 	bool queued;
 	bool in_vain;
 };
 
 static struct dtrace_bring dtrace_brings[1 << DTRACE_BRINGS_BITS];
-/* How many of them are taken. */
+/* Number of entries in use. */
 atomic_t dtrace_brings_taken = ATOMIC_INIT(0);
 static DEFINE_RAW_SPINLOCK(dtrace_brings_lock);
 
-/* Whether a stack may grow down to an address. The memory is locked. */
+/* Whether a stack may grow down to an address. The mmap lock is held. */
 static bool dtrace_is_below_stack(u64 addr)
 {
 	struct vm_area_struct *vma = find_vma(current->mm, addr);
@@ -72,7 +77,10 @@ static bool dtrace_is_below_stack(u64 addr)
 	return vma && addr < vma->vm_start && vma->vm_flags & VM_GROWSDOWN && !userfaultfd_armed(vma);
 }
 
-/* Does to an address what the instruction will; it is its own fault that this takes. */
+/*
+ * Touches an address as the instruction will, and takes the fault that the instruction would take.
+ * May sleep.
+ */
 static bool dtrace_bring_stack(u64 addr, u32 use)
 {
 	u8 byte;
@@ -82,7 +90,7 @@ static bool dtrace_bring_stack(u64 addr, u32 use)
 	return !get_user(byte, (u8 __user *)addr);
 }
 
-/* Whether the page is there. Its memory is locked. */
+/* Whether the page can be read without a fault. The mmap lock is held. */
 static bool dtrace_is_there(u64 addr)
 {
 	u8 byte;
@@ -91,10 +99,12 @@ static bool dtrace_is_there(u64 addr)
 }
 
 /*
- * 1: the page is there. 0: not yet. Else it will never be.
+ * Requests a page. Returns 1 if it is in memory, 0 if not yet, and a negative errno if it will
+ * never be.
  *
- * FOLL_NOWAIT does not wait for a page that is being read, but reads one itself where there is no readahead. A program that serves a file need not
- * answer, and others wait for us: so of such a file nothing is brought.
+ * FOLL_NOWAIT does not wait for a page that is being read, but the kernel reads the page itself,
+ * and waits, if the file has no readahead. A program that serves a file need not answer, and other
+ * tasks may wait for this one; so nothing of such a file is brought.
  */
 static long dtrace_bring_page(u64 addr, u32 use)
 {
@@ -117,11 +127,13 @@ static long dtrace_bring_page(u64 addr, u32 use)
 		return dtrace_bring_stack(addr, use) ? 1 : -EFAULT;
 	if (got == -EBUSY || got == -EAGAIN)
 		got = 0;
-	/* Who does not wait is not even announced to the server of a userfaultfd. */
+	/* Without waiting, the server of a userfaultfd is not even notified of the fault. */
 	return !got && waits_for_program ? -EFAULT : got;
 }
 
-/* Brings pages from addr on, for so many jiffies at most; whether it brought any. */
+/*
+ * Brings the pages from addr on, for `time` jiffies at most. Returns whether any page is in memory.
+ */
 static bool dtrace_bring(u64 addr, u64 size, u32 use, unsigned long time)
 {
 	unsigned long until = jiffies + time;
@@ -145,13 +157,18 @@ static bool dtrace_bring(u64 addr, u64 size, u32 use, unsigned long time)
 	return pages;
 }
 
-/* Brings what can be brought without waiting. May sleep, but not for long; whether it brought any. */
+/*
+ * Brings what needs no waiting; returns whether any page is in memory. May sleep, but not for long.
+ */
 bool dtrace_bring_now(u64 addr, u64 size)
 {
 	return dtrace_bring(addr, size, DTRACE_USE_CLAUSE, 0);
 }
 
-/* Brings what can be brought while nobody waits for the current task; whether it brought any. May sleep. */
+/*
+ * Brings memory while nobody waits for the current task; returns whether any page is in memory. May
+ * sleep, for DTRACE_BRING_TIME at most.
+ */
 bool dtrace_bring_wait(u64 addr, u64 size)
 {
 	return dtrace_bring(addr, size, DTRACE_USE_CLAUSE, DTRACE_BRING_TIME);
@@ -164,7 +181,10 @@ static struct dtrace_bring *dtrace_bring_near(unsigned int n)
 	return &dtrace_brings[(first + n) % ARRAY_SIZE(dtrace_brings)];
 }
 
-/* That of the current task, or one that it may take. */
+/*
+ * Finds the current task's entry. `free`: if there is none, an entry that it may take: one that is
+ * unused, or whose task has not waited for twice the waiting time. dtrace_brings_lock is held.
+ */
 static struct dtrace_bring *dtrace_bring_find(bool free)
 {
 	struct dtrace_bring *found = NULL;
@@ -199,7 +219,7 @@ static void dtrace_bring_work(struct callback_head *work)
 {
 	struct dtrace_bring *bring = container_of(work, struct dtrace_bring, work);
 	bool got = dtrace_bring(bring->addr, bring->size, bring->use, DTRACE_BRING_TIME);
-	/* It is to handle its signal first. */
+	/* The task handles its signal first, and tries again after that. */
 	bool disturbed = !got && signal_pending(current);
 
 	dtrace_cpu_lost(got || disturbed ? DTRACE_LOSS_WAIT : DTRACE_LOSS_WAIT_IN_VAIN);
@@ -214,8 +234,9 @@ static void dtrace_bring_work(struct callback_head *work)
 }
 
 /*
- * Has the current program wait for memory, which it misses at the instruction where a breakpoint has stopped it, on its way back to that
- * instruction. Does not sleep. False: it is to go on without.
+ * Sends the current program to wait for memory that it lacks at the instruction where a breakpoint
+ * has stopped it, on its way back to that instruction. Does not sleep. False: it was tried in vain,
+ * or there is no room; the program goes on without the memory.
  */
 bool dtrace_bring_later(u64 ip, u64 addr, u64 size, u32 use)
 {
@@ -247,7 +268,7 @@ bool dtrace_bring_later(u64 ip, u64 addr, u64 size, u32 use)
 	return false;
 }
 
-/* Forgets what was tried for the current program, which goes on. Does not sleep. */
+/* Forgets what was tried for the current program, because it goes on. Does not sleep. */
 void dtrace_brought(void)
 {
 	struct dtrace_bring *bring;

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* SPDX-FileCopyrightText: The DTrace for Linux authors */
 
-/* Memory of the current program that is not there yet, and is brought without a fault. */
+/*
+ * Memory of the current program that is not in memory yet, and is brought without waiting in a
+ * fault (INV-47).
+ */
 #ifndef _DTRACE_FAULTS_H
 #define _DTRACE_FAULTS_H
 
@@ -10,7 +13,10 @@
 
 bool dtrace_bring_now(u64 addr, u64 size);
 bool dtrace_bring_wait(u64 addr, u64 size);
-/* What for memory is brought: a clause that loads it, or the instruction itself, whose accesses the stack may grow for. */
+/*
+ * What memory is brought for: a clause that loads it, or the instruction itself, which may grow the
+ * stack.
+ */
 enum dtrace_use {
 	DTRACE_USE_CLAUSE,
 	DTRACE_USE_LOAD,
@@ -19,7 +25,7 @@ enum dtrace_use {
 
 bool dtrace_bring_later(u64 ip, u64 addr, u64 size, u32 use);
 void dtrace_brought(void);
-/* How many programs wait, or have waited a moment ago. */
+/* Number of entries in use: tasks that wait for memory, or did so a moment ago. */
 extern atomic_t dtrace_brings_taken;
 
 #endif

@@ -22,8 +22,9 @@ const char *dtrace_anon_path(void)
 }
 
 /*
- * A buffer for dtrace_file_free(); none where this fails. To security modules the file is firmware: bytes from a file that a
- * driver has the kernel obey.
+ * Reads a file into a buffer that dtrace_file_free() frees; returns the size, or a negative errno
+ * and no buffer. To security modules the file is firmware: bytes from a file that control what a
+ * driver has the kernel do.
  */
 ssize_t dtrace_file_read(const char *path, void **buffer, size_t max)
 {

@@ -2,17 +2,22 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * Stacks of programs that are walked again.
+ * Stacks of programs that are walked again (INV-13).
  *
- * Probes see the same callers again and again. So each CPU keeps what its walks have found: where text is mapped, rules of tables, and steps, which lead
- * from an instruction to its caller without a look at either. Mappings and steps are right for an epoch: as long as no mapping of that
- * memory has changed and no table has gone, and for a second at most, so that tables in use are marked as used, and changed files are noticed.
- * A CPU knows a few epochs, so that programs may take turns on it.
+ * Probes see the same callers again and again. So each CPU keeps what its walks have found: where
+ * text is mapped, rules of tables, and steps, which lead from an instruction to its caller without
+ * a look at mapping or table. Mappings and steps are valid for an epoch: as long as no mapping of
+ * that memory has changed and no table has been removed, and for a second at most, so that tables
+ * in use are marked as used, and changed files are noticed. A CPU knows a few epochs, so that
+ * programs may take turns on it.
  *
- * Programs that wait for something, or compute in a loop, have the whole stack again. So a stack that comes twice is *recorded* when it is walked by steps
- * alone: where each word was loaded, and what it was. If all of them are as they were, so is the stack, and it has the number that it had.
+ * Programs that wait for something, or compute in a loop, have the whole stack again. So a stack
+ * that comes twice is *recorded* when it is walked by steps alone: at which address each word was
+ * loaded, and its value. If all these words are the same again, so is the stack, and it keeps its
+ * number.
  *
- * Who walks has claimed the CPU: no other walk on it comes between. Interrupts are off.
+ * A walk has claimed its CPU, with interrupts off, so no other walk on that CPU interrupts it
+ * (INV-4).
  */
 
 #include <linux/hash.h>
@@ -30,35 +35,50 @@
 #define DTRACE_FOLLOW_EPOCHS 4
 #define DTRACE_FOLLOW_PLACES 4
 #define DTRACE_FOLLOW_BITS 9
-/* Below that no stack is walked: what a step loads lies less than 32 KiB below a CFA. */
+/*
+ * No stack below this address is walked. A step loads words at most 32 KiB below a CFA, so the
+ * addresses do not wrap around.
+ */
 #define DTRACE_FOLLOW_LOWEST SZ_64K
 
 struct dtrace_follow_epoch {
 	u64 memory;
 	unsigned int sequence;
-	/* Until which jiffy it lasts, and the second in which it began. */
+	/*
+	 * dtrace_unwind_age() when the epoch began; the jiffy at which it ends; and the second in
+	 * which it began.
+	 */
 	unsigned long age, until, second;
-	/* Never another one's on this CPU. */
+	/* Never used for another epoch, or for a stack, on this CPU. */
 	u64 number;
 	/* How many places were put in; the oldest is overwritten. */
 	unsigned int put;
 	struct dtrace_unwind_place places[DTRACE_FOLLOW_PLACES];
-	/* See dtrace_unwind_teller(); since when, and after which table. */
+	/*
+	 * See dtrace_unwind_teller(). `since`: the second in which that was found; `newest`: the
+	 * newest table at that time.
+	 */
 	u64 teller, newest;
 	unsigned long since;
 };
 
-/* Words that are loaded for a stack: one a frame, or two where the frame pointer is. */
+/* Most words of a recorded stack: one for each frame, or two if the frame pointer is saved. */
 #define DTRACE_RECORD_WORDS 32
 #define DTRACE_RECORD_BITS 4
 
-/* A stack, by what it begins with, and the words that were loaded for it so many bytes from its top. */
+/*
+ * A stack: its first frame, and the words that were loaded for it, by their offset from its stack
+ * pointer.
+ */
 struct dtrace_record {
 	u64 epoch, ip, sp, fp;
 	pid_t pid;
-	/* Of how many frames it is at most. */
+	/* Largest number of frames that the walk was to return. */
 	u32 room;
-	/* Never another one's on this CPU; 0: it has come, but was not recorded. */
+	/*
+	 * Never used for another stack, or for an epoch, on this CPU; 0: the stack has come, but
+	 * was not recorded.
+	 */
 	u64 number;
 	unsigned int count;
 	u32 offsets[DTRACE_RECORD_WORDS];
@@ -67,10 +87,16 @@ struct dtrace_record {
 
 struct dtrace_follow {
 	u64 last;
-	/* The stack that is to be recorded, if any; the one that was found again; and the number of the one that was recorded. */
+	/*
+	 * The record that the next walk fills, if any; the one that was found last; and the number
+	 * of the stack that the last walk has recorded.
+	 */
 	struct dtrace_record *recording, *found;
 	u64 recorded;
-	/* The epoch that was asked for last, which is the likeliest; and the one whose place the next takes that begins. */
+	/*
+	 * Index of the epoch that was used last, which is the likeliest next; and of the one that
+	 * the next new epoch overwrites.
+	 */
 	unsigned int now, next;
 	struct dtrace_follow_epoch epochs[DTRACE_FOLLOW_EPOCHS];
 	struct dtrace_unwind_rule rules[DTRACE_UNWIND_RULES];
@@ -89,7 +115,7 @@ int dtrace_follow_init(void)
 	return dtrace_follows ? 0 : -ENOMEM;
 }
 
-/* Nobody walks any more. */
+/* The caller ensures that no CPU walks a stack any more. */
 void dtrace_follow_exit(void)
 {
 	free_percpu(dtrace_follows);
@@ -100,14 +126,14 @@ struct dtrace_unwind_rule *dtrace_unwind_rules_here(void)
 	return raw_cpu_ptr(dtrace_follows)->rules;
 }
 
-/* Whether an epoch of that memory lasts. */
+/* Whether an epoch of that memory is still valid. */
 static __always_inline bool dtrace_follow_lasts(const struct dtrace_follow_epoch *epoch, u64 memory, unsigned int sequence)
 {
 	return epoch->memory == memory && epoch->sequence == sequence && epoch->age == dtrace_unwind_age() &&
 	       time_before(jiffies, epoch->until);
 }
 
-/* The epoch of a memory, which begins now if there is none. */
+/* Finds the epoch of a memory, or begins one. */
 static noinline struct dtrace_follow_epoch *dtrace_follow_find(struct dtrace_follow *here, u64 memory, unsigned int sequence)
 {
 	struct dtrace_follow_epoch *epoch;
@@ -122,7 +148,9 @@ static noinline struct dtrace_follow_epoch *dtrace_follow_find(struct dtrace_fol
 		return epoch;
 	if (epoch->memory != memory)
 		epoch->teller = 0;
-	/* One of the same memory that has ended never comes again. */
+	/*
+	 * Numbers are not reused, so nothing of an ended epoch of the same memory is found again.
+	 */
 	epoch->memory = memory;
 	epoch->sequence = sequence;
 	epoch->age = dtrace_unwind_age();
@@ -133,7 +161,7 @@ static noinline struct dtrace_follow_epoch *dtrace_follow_find(struct dtrace_fol
 	return epoch;
 }
 
-/* The epoch of the current program. NULL: its mappings are being changed. */
+/* The epoch of the current program. NULL: it has no memory, or its mappings are being changed. */
 static __always_inline struct dtrace_follow_epoch *dtrace_follow_now(struct dtrace_follow *here)
 {
 	struct dtrace_follow_epoch *epoch = &here->epochs[here->now];
@@ -147,13 +175,16 @@ static __always_inline struct dtrace_follow_epoch *dtrace_follow_now(struct dtra
 	return likely(dtrace_follow_lasts(epoch, memory, sequence)) ? epoch : dtrace_follow_find(here, memory, sequence);
 }
 
-/* Whether what was found since the epoch was asked for is right in it. */
+/*
+ * Whether the mappings have not changed since dtrace_follow_now(). What was found in between is
+ * valid in the epoch only then.
+ */
 static bool dtrace_follow_is_right(const struct dtrace_follow_epoch *epoch)
 {
 	return !mmap_lock_speculate_retry(current->mm, epoch->sequence);
 }
 
-/* What is known of text of the current program. */
+/* Finds the text of the current program at an address. */
 void dtrace_unwind_at(u64 address, struct dtrace_unwind_place *place)
 {
 	struct dtrace_follow_epoch *epoch = dtrace_follow_now(raw_cpu_ptr(dtrace_follows));
@@ -168,7 +199,7 @@ void dtrace_unwind_at(u64 address, struct dtrace_unwind_place *place)
 		}
 	}
 	dtrace_unwind_look(address, place);
-	/* A file without a table may get one. */
+	/* Text without a table is not kept, because its file may get a table. */
 	if (epoch && (place->bytes || place->is_made) && dtrace_follow_is_right(epoch))
 		epoch->places[epoch->put++ % DTRACE_FOLLOW_PLACES] = *place;
 }
@@ -182,8 +213,9 @@ u64 dtrace_unwind_epoch(void)
 }
 
 /*
- * Where text is whose runtime has the code that the current program has made, as it was found; who uses it looks whether it still is. 0: it is to be
- * looked for; all ones: a moment ago there was none.
+ * The start of the text whose runtime owns the code that the current program has generated, as it
+ * was found last. The caller must check that it is still there. 0: it must be searched for; all
+ * ones: a moment ago there was none.
  */
 u64 dtrace_unwind_teller(void)
 {
@@ -191,7 +223,7 @@ u64 dtrace_unwind_teller(void)
 
 	if (!epoch)
 		return 0;
-	/* There may be one since, or its table. */
+	/* Since then such a file may have been mapped, or may have got its table. */
 	if (epoch->teller == U64_MAX && (epoch->since != epoch->second || epoch->newest != dtrace_unwind_newest()))
 		return 0;
 	return epoch->teller;
@@ -208,7 +240,10 @@ void dtrace_unwind_keep_teller(u64 teller)
 	epoch->newest = dtrace_unwind_newest();
 }
 
-/* Where the step from an address is kept. Processes that were forked from one have the same addresses. */
+/*
+ * The entry for the step from an address. The epoch is part of the hash, because processes that
+ * were forked from one parent have the same addresses.
+ */
 static __always_inline struct dtrace_unwind_step *dtrace_follow_step(struct dtrace_unwind_step *steps, u64 at, u64 epoch)
 {
 	return &steps[hash_32((u32)(at ^ epoch), DTRACE_FOLLOW_BITS)];
@@ -225,14 +260,20 @@ void dtrace_unwind_keep(const struct dtrace_unwind_step *step)
 	struct dtrace_follow *here = raw_cpu_ptr(dtrace_follows);
 	const struct dtrace_follow_epoch *epoch = dtrace_follow_now(here);
 
-	/* A word above a CFA may lie behind the end of user space. */
+	/*
+	 * A word above the CFA might lie behind the end of user space, which dtrace_follow_steps()
+	 * does not check.
+	 */
 	if (step->saved > 0)
 		return;
 	if (epoch && epoch->number == step->epoch && dtrace_follow_is_right(epoch))
 		*dtrace_follow_step(here->steps, step->at, step->epoch) = *step;
 }
 
-/* Notes a word that was loaded for a stack. */
+/*
+ * Notes a word that was loaded for a stack. A count above DTRACE_RECORD_WORDS marks a stack that
+ * cannot be recorded.
+ */
 static __always_inline void dtrace_record_add(struct dtrace_record *record, u64 at, u64 word)
 {
 	u64 offset = at - record->sp;
@@ -241,19 +282,22 @@ static __always_inline void dtrace_record_add(struct dtrace_record *record, u64 
 		record->count = DTRACE_RECORD_WORDS + 1;
 		return;
 	}
-	/* No indices: the compiler checks them by calls, and between user_read_access_begin() and its end none is allowed. */
+	/*
+	 * No array indices: the compiler would add calls that check them, and no call is allowed
+	 * between user_read_access_begin() and its end.
+	 */
 	*(record->offsets + record->count) = offset;
 	*(record->words + record->count++) = word;
 }
 
-/* As dtrace_unwind_follow(), in an epoch. What is not NULL is written to. */
+/* The loop of dtrace_unwind_follow(), in an epoch. `put` and `record` may be NULL. */
 static __always_inline u32 dtrace_follow_steps(struct dtrace_follow *here, struct dtrace_unwind_frame *frame, u64 epoch, u64 *put, u32 room,
 					       struct dtrace_record *record)
 {
 	u64 ip = frame->ip, sp = frame->sp, fp = frame->fp, at = frame->is_exact ? ip : ip - 1;
 	u32 left = room;
 
-	/* Each address is masked by itself. */
+	/* This opens user access; the loop masks each address by itself. */
 	masked_user_access_begin((void __user *)sp);
 	while (left) {
 		const struct dtrace_unwind_step *step = dtrace_follow_step(here->steps, at, epoch);
@@ -263,7 +307,10 @@ static __always_inline u32 dtrace_follow_steps(struct dtrace_follow *here, struc
 		if (!dtrace_follow_is_from(step, at, epoch))
 			break;
 		cfa = (step->by_fp ? fp : sp) + step->cfa;
-		/* So is the one of an end. */
+		/*
+		 * The CFA must grow. A step to no caller has a CFA equal to the stack pointer, so
+		 * it ends here too.
+		 */
 		if (cfa <= sp) {
 			frame->is_last = step->is_last;
 			break;
@@ -271,8 +318,9 @@ static __always_inline u32 dtrace_follow_steps(struct dtrace_follow *here, struc
 		if (cfa % sizeof(cfa))
 			break;
 		/*
-		 * A processor that guesses the checks' outcome loads nothing of the kernel's. If it takes a low CFA for a caller's it may load from the
-		 * last 32 KiB of the address space, where nothing is mapped.
+		 * The masking holds under speculation too: a processor that mispredicts the checks
+		 * loads nothing of the kernel's. If it takes a low CFA for a caller's it may load
+		 * from the last 32 KiB of the address space, where nothing is mapped.
 		 */
 		from = mask_user_address((void __user *)cfa);
 		if ((u64)from != cfa)
@@ -306,7 +354,7 @@ ended:
 	return room - left;
 }
 
-/* The same, and records it. */
+/* Walks, and records the stack if the walk came to its end or to `room` frames. */
 static noinline u32 dtrace_follow_recording(struct dtrace_follow *here, struct dtrace_unwind_frame *frame, u64 epoch, u64 *put, u32 room,
 					    struct dtrace_record *record)
 {
@@ -319,7 +367,7 @@ static noinline u32 dtrace_follow_recording(struct dtrace_follow *here, struct d
 	return count;
 }
 
-/* Whether a record is of the current program's stack that begins there. */
+/* Whether a record is of the current program's stack that begins with these registers. */
 static __always_inline bool dtrace_record_is_of(const struct dtrace_record *record, u64 ip, u64 sp, u64 fp, u64 epoch, u32 room)
 {
 	return record->ip == ip && record->sp == sp && record->fp == fp && record->epoch == epoch && record->room == room &&
@@ -327,8 +375,9 @@ static __always_inline bool dtrace_record_is_of(const struct dtrace_record *reco
 }
 
 /*
- * Goes from frame to frame by what is kept, and writes where each goes on, if `pcs` is not NULL. Returns how many frames were left behind, at most `room`.
- * The frame is then the next one, unless there is none. The caller knows that the processor has the program's memory, as for
+ * Walks by the steps that are kept, and writes the program counter of each frame that it leaves to
+ * `pcs`, if that is not NULL. Returns the number of those frames, at most `room`. *frame is then
+ * the frame at which the walk stopped. The processor must have the program's memory, as for
  * dtrace_unwind_word().
  */
 u32 dtrace_unwind_follow(struct dtrace_unwind_frame *frame, u8 *pcs, u32 room)
@@ -338,9 +387,9 @@ u32 dtrace_unwind_follow(struct dtrace_unwind_frame *frame, u8 *pcs, u32 room)
 	struct dtrace_record *record = here->recording;
 	u32 count;
 
-	/* The next walk is another one. */
+	/* Only this walk is to be recorded. */
 	here->recording = NULL;
-	/* From frame to frame the CFA grows, so none is lower. */
+	/* The CFA grows from frame to frame, so no later one is lower. */
 	if (!now || frame->sp < DTRACE_FOLLOW_LOWEST)
 		return 0;
 	pagefault_disable();
@@ -352,7 +401,7 @@ u32 dtrace_unwind_follow(struct dtrace_unwind_frame *frame, u8 *pcs, u32 room)
 	return count;
 }
 
-/* Whether all words of a stack are as they were. */
+/* Whether all words of a stack have the recorded values. */
 static bool dtrace_record_holds(const struct dtrace_record *record)
 {
 	const u64 *words = record->words, *end = words + record->count;
@@ -363,7 +412,7 @@ static bool dtrace_record_holds(const struct dtrace_record *record)
 	pagefault_disable();
 	masked_user_access_begin((void __user *)sp);
 	for (; words < end; words++) {
-		/* The address was checked when it was recorded. */
+		/* dtrace_follow_steps() has masked this address when it recorded it. */
 		unsafe_get_user(word, (const u64 __user *)(sp + *offset++), ended);
 		if (word != *words)
 			break;
@@ -375,8 +424,10 @@ ended:
 }
 
 /*
- * The number of the current program's stack that begins there, of at most so many frames, if it is one that was recorded. 0: it is none; the next
- * walk of it may record it. The caller knows that the processor has the program's memory, unless `sp` is 0, where there is no stack.
+ * Returns the number of the current program's stack that begins with these registers and is walked
+ * for at most `room` frames, if it was recorded and is the same. 0: it was not, or is not; the next
+ * walk of it may record it. The processor must have the program's memory, unless `sp` is 0: then
+ * there is no stack.
  */
 u64 dtrace_unwind_again(u64 ip, u64 sp, u64 fp, u32 room)
 {
@@ -401,7 +452,10 @@ u64 dtrace_unwind_again(u64 ip, u64 sp, u64 fp, u32 room)
 		record->number = 0;
 		return 0;
 	}
-	/* A processor that guesses the outcome would compare one program's stack with another's, at addresses that were never checked. */
+	/*
+	 * Under misprediction the processor would compare one program's stack with another's, at
+	 * addresses that were never checked.
+	 */
 	barrier_nospec();
 	if (record->number && dtrace_record_holds(record)) {
 		here->found = record;
@@ -412,7 +466,10 @@ u64 dtrace_unwind_again(u64 ip, u64 sp, u64 fp, u32 room)
 	return 0;
 }
 
-/* Nobody knows the number that was just told: the next walk of that stack records it anew. */
+/*
+ * The caller does not know the number that dtrace_unwind_again() has returned: the next walk of
+ * that stack records it anew.
+ */
 void dtrace_unwind_record_anew(void)
 {
 	struct dtrace_follow *here = raw_cpu_ptr(dtrace_follows);
@@ -427,8 +484,9 @@ u64 dtrace_unwind_recorded(void)
 }
 
 /*
- * A word of the current program's memory, of 4 or 8 bytes, if it is there. The caller knows that the processor has that memory: interrupts are off,
- * and copy_from_user_nofault() has succeeded since, or the program itself has come here.
+ * Loads a word of the current program's memory, of 4 or 8 bytes; false if it is not in memory. The
+ * processor must have that memory: interrupts are off, and copy_from_user_nofault() has succeeded
+ * since, or the probe has fired in the program itself.
  */
 bool dtrace_unwind_word(u64 address, u32 size, u64 *word)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* SPDX-FileCopyrightText: The DTrace for Linux authors */
 
-/* Stacks of programs that are walked again: what each CPU keeps of the walks before. */
+/* Stacks of programs that are walked again: what each CPU keeps of earlier walks (INV-13). */
 #ifndef _DTRACE_FOLLOW_H
 #define _DTRACE_FOLLOW_H
 
@@ -9,7 +9,7 @@
 
 #include "unwind.h"
 
-/* A rule that a CPU has found; kmod/unwind/src/cache.rs says what it means. */
+/* A rule that a CPU has found; kmod/unwind/src/cache.rs defines its words. */
 struct dtrace_unwind_rule {
 	u64 words[3];
 };
@@ -17,13 +17,14 @@ struct dtrace_unwind_rule {
 #define DTRACE_UNWIND_RULES 256
 
 /*
- * From an instruction to its caller, where that is plain: the CFA is a number of bytes from the stack pointer or the frame pointer, the return
- * address is the word below it, and the caller's frame pointer is the same or lies a number of bytes from the CFA. Or there is no caller; the
- * CFA of that is 0 bytes from the stack pointer.
+ * A step from an instruction to its caller, where the rule is of the commonest kind: the CFA is a
+ * number of bytes from the stack pointer or the frame pointer, the return address is the word below
+ * the CFA, and the caller's frame pointer is the same or is saved a number of bytes from the CFA.
+ * Or the frame has no caller; the CFA of such a step is 0 bytes from the stack pointer.
  */
 struct dtrace_unwind_step {
 	u64 at;
-	/* The time in which it is right; 0: never. */
+	/* Number of the epoch in which the step is valid; 0: never. */
 	u64 epoch;
 	s32 cfa;
 	s16 saved;
@@ -32,12 +33,12 @@ struct dtrace_unwind_step {
 	bool is_last;
 };
 
-/* A frame of a program of 64 bits whose frame pointer is known. */
+/* A frame of a 64-bit program whose frame pointer is known. */
 struct dtrace_unwind_frame {
 	u64 ip, sp, fp;
-	/* It was interrupted at that instruction; else it has called. */
+	/* The frame was interrupted at `ip`; otherwise `ip` is a return address. */
 	bool is_exact;
-	/* It certainly has no caller. */
+	/* The frame certainly has no caller. */
 	bool is_last;
 };
 

@@ -2,11 +2,13 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * Guards of known places.
+ * Guards of known places (INV-44).
  *
- * Where somebody has a uprobe too only uprobes know whether a breakpoint is still wanted in a memory. A consumer that soon wants it
- * nowhere, a guard, makes them handle the place: they take a breakpoint away then where nobody else wants it. It also shows whether
- * there is anybody else. It stays for a second or two, since it is in the way of who wants a uprobe with a counter there.
+ * If a memory has uprobes, only uprobes know whether a breakpoint in it is still wanted. A guard is
+ * a uprobe consumer that wants no events: it makes uprobes handle the place, so that they remove a
+ * breakpoint that nobody else wants. It also shows whether there is another consumer. It stays for
+ * a second or two only, because it is in the way of a tracer that wants a uprobe with a counter
+ * there.
  */
 
 #include <linux/err.h>
@@ -24,7 +26,10 @@ struct dtrace_guard {
 	struct uprobe_consumer consumer;
 	struct uprobe *uprobe;
 	struct file *file;
-	/* Where it is wanted while it is registered: uprobes look at an instruction when they set the first breakpoint there, not before. */
+	/*
+	 * Memory in which the guard wants a breakpoint while it is being registered: uprobes read
+	 * an instruction when they set the first breakpoint there, not before.
+	 */
 	struct mm_struct *first;
 	struct dtrace_known *known;
 	struct list_head all;
@@ -42,12 +47,13 @@ static int dtrace_guard_hit(struct uprobe_consumer *consumer, struct pt_regs *re
 
 static DEFINE_MUTEX(dtrace_guards_lock);
 static LIST_HEAD(dtrace_guards);
-/* Who takes guards away, and no breakpoints with them. */
+/* Task that removes guards and leaves the breakpoints in place. */
 static struct task_struct *dtrace_guards_dismisser;
 
 /*
- * Has uprobes see to the place, which is in this file and has a breakpoint in a memory. EINVAL: somebody has a uprobe with a counter
- * there. EIO, ENOTSUPP: uprobes can have none there.
+ * Registers a guard at the place, which is in this file and has a breakpoint in a memory. -EINVAL:
+ * another tracer has a uprobe with a counter there. -EIO, -ENOTSUPP, -ENOEXEC: uprobes can have
+ * none there. May sleep, and may take the mmap lock of every memory that maps the file.
  */
 int dtrace_known_guard(struct dtrace_known *known, struct file *file, struct mm_struct *mm)
 {
@@ -66,7 +72,10 @@ int dtrace_known_guard(struct dtrace_known *known, struct file *file, struct mm_
 	made->uprobe = uprobe_register(file_inode(file), known->place.offset, 0, &made->consumer);
 	if (IS_ERR(made->uprobe)) {
 		error = PTR_ERR(made->uprobe);
-		/* Who has a counter there may keep it for long, and the kernel complains each time. */
+		/*
+		 * The other tracer may keep its uprobe for long, and the kernel logs each refusal.
+		 * 0 stands for none, so the time is made odd.
+		 */
 		if (error == -EINVAL)
 			WRITE_ONCE(known->theirs, (jiffies + HZ) | 1);
 		kfree(made);
@@ -80,7 +89,7 @@ int dtrace_known_guard(struct dtrace_known *known, struct file *file, struct mm_
 	return 0;
 }
 
-/* Who has uprobes at a place, as far as a guard can tell. Does not sleep. */
+/* Whether others have uprobes at a place, as far as a guard can tell. Does not sleep. */
 enum dtrace_others dtrace_known_others(const struct dtrace_known *known)
 {
 	const struct dtrace_guard *one;
@@ -94,7 +103,7 @@ enum dtrace_others dtrace_known_others(const struct dtrace_known *known)
 	return dtrace_is_alone(&one->consumer) ? DTRACE_OTHERS_NONE : DTRACE_OTHERS_SOME;
 }
 
-/* Takes the guards away. */
+/* Removes all guards. May sleep. */
 void dtrace_guards_dismiss(void)
 {
 	struct dtrace_guard *one, *next;
@@ -118,8 +127,8 @@ void dtrace_guards_dismiss(void)
 }
 
 /*
- * Takes the guards away. What is left of ours is not taken out with them, nor what debuggers have set there, which uprobes would take
- * for their own.
+ * Removes all guards and leaves the breakpoints in place: breakpoints of ours that are left over,
+ * and those that debuggers have set there, which uprobes would take for their own.
  */
 void dtrace_guards_relieve(void)
 {
@@ -128,7 +137,10 @@ void dtrace_guards_relieve(void)
 	WRITE_ONCE(dtrace_guards_dismisser, NULL);
 }
 
-/* Whether uprobes take a breakpoint out because a guard goes. */
+/*
+ * Whether the breakpoint that uprobes are about to take out must stay, because they take it out for
+ * a guard that dtrace_guards_relieve() removes.
+ */
 bool dtrace_guards_keep(void)
 {
 	return READ_ONCE(dtrace_guards_dismisser) == current;

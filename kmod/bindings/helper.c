@@ -2,7 +2,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * What the device by which programs register probes needs to know: the parameter that says where it lies, and the memory of who calls.
+ * What the device by which programs register probes needs: the parameter that says where it lies,
+ * and the memory of a call's process.
  */
 
 #include <linux/errno.h>
@@ -16,7 +17,7 @@ static char *layout = "file";
 module_param(layout, charp, 0444);
 MODULE_PARM_DESC(layout, "Devices: file (/dev/dtrace, /dev/dtracehelper) or dir (/dev/dtrace/dtrace, /dev/dtrace/helper)");
 
-/* 0: the device is a file, 1: it is in a directory. Else the parameter says something else. */
+/* 0: the device is a file; 1: it is in a directory; -EINVAL: the parameter says something else. */
 int dtrace_layout(void)
 {
 	if (sysfs_streq(layout, "file"))
@@ -24,7 +25,7 @@ int dtrace_layout(void)
 	return sysfs_streq(layout, "dir") ? 1 : -EINVAL;
 }
 
-/* The memory of the current process; counted. */
+/* The memory of the current process, with a reference of mmgrab(); NULL: it has none. */
 struct mm_struct *dtrace_current_mm(void)
 {
 	if (current->mm)
@@ -32,7 +33,7 @@ struct mm_struct *dtrace_current_mm(void)
 	return current->mm;
 }
 
-/* That of a task which has not run yet; counted. */
+/* The memory of a task that has not run yet, so that it cannot change; as above. */
 struct mm_struct *dtrace_child_mm(struct task_struct *child)
 {
 	if (child->mm)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* SPDX-FileCopyrightText: The DTrace for Linux authors */
 
-/* The device by which programs register probes. */
+/* The device by which programs register probes (INV-52). */
 #ifndef _DTRACE_HELPER_H
 #define _DTRACE_HELPER_H
 

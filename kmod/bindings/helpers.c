@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * The bodies of helpers.h. No logic of DTrace's own lives here: each function is one that the kernel offers as an
- * inline function or a macro, made callable, or a loop of such that must not be traced.
+ * The bodies of helpers.h. They contain no logic of DTrace's own: each function makes an inline
+ * function or a macro of the kernel callable, or is a loop of such that must not be traced.
  */
 
 #include <linux/context_tracking.h>
@@ -33,7 +33,7 @@
 #include "patching.h"
 #include "watched.h"
 
-/* In kmod/sys/vtime.rs. */
+/* Defined in kmod/sys/vtime.rs. */
 void dtrace_charge(struct dtrace_cpu *c, u64 now, u64 ns);
 
 DEFINE_PER_CPU(struct dtrace_cpu, dtrace_cpus);
@@ -43,7 +43,10 @@ struct dtrace_cpu *dtrace_cpu_of(unsigned int cpu)
 	return per_cpu_ptr(&dtrace_cpus, cpu);
 }
 
-/* What interrupts and NMIs this is in. The kernel counts a breakpoint's handling as an NMI, which to who was stopped there is none. */
+/*
+ * The interrupts and NMIs that the interrupted code is in. The kernel counts the handling of a
+ * breakpoint as an NMI, but to the interrupted code it is not one.
+ */
 static unsigned long dtrace_preempt_count(void)
 {
 	unsigned long pc = preempt_count();
@@ -57,7 +60,8 @@ static bool dtrace_in_nmi(void)
 }
 
 /*
- * How a firing that dtrace_cpu_enter() has just refused was lost. Where probe context is entered below it, interrupts are off.
+ * Why dtrace_cpu_enter() has just refused a firing. If probe context was entered below it,
+ * interrupts are off.
  */
 enum dtrace_loss dtrace_cpu_why(void)
 {
@@ -66,7 +70,10 @@ enum dtrace_loss dtrace_cpu_why(void)
 	return dtrace_in_nmi() ? DTRACE_LOSS_NMI : DTRACE_LOSS_RECURSION;
 }
 
-/* Interrupts are off, and only an NMI may come between: it adds one of another kind. */
+/*
+ * Interrupts are off. Only an NMI can interrupt the increment, and it counts a loss of another
+ * kind.
+ */
 static noinline void dtrace_cpu_lost_in(struct dtrace_cpu *c)
 {
 	c->lost[dtrace_cpu_why()]++;
@@ -74,8 +81,9 @@ static noinline void dtrace_cpu_lost_in(struct dtrace_cpu *c)
 
 #ifdef CONFIG_TRACE_IRQFLAGS
 /*
- * lockdep is not told that interrupts go off here, but by a fault it is: and not told otherwise when the fault returns to code
- * that has them off indeed. So it gets back what it believed.
+ * dtrace_cpu_enter() does not notify lockdep that interrupts are off, but a fault does, and lockdep
+ * is not notified of the opposite when the fault returns to code that has interrupts off. So
+ * lockdep's view is saved and restored.
  */
 static void dtrace_lockdep_keep(struct dtrace_cpu *c)
 {
@@ -94,7 +102,7 @@ static void dtrace_lockdep_keep(struct dtrace_cpu *c) { }
 static void dtrace_lockdep_restore(struct dtrace_cpu *c) { }
 #endif
 
-/* Whether anybody wants to know how long firings take. */
+/* Whether the time of firings is measured (INV-7). */
 static DEFINE_STATIC_KEY_FALSE(dtrace_measuring);
 
 static void dtrace_measuring_begin(void *data)
@@ -107,12 +115,17 @@ static void dtrace_measuring_end(void *data)
 	static_branch_disable(&dtrace_measuring);
 }
 
-/* From now on, for all who want to know: one call at a time. May sleep. */
+/*
+ * Begins to measure firings, for all consumers together. Calls of this and of
+ * dtrace_measure_no_more() must not overlap. May sleep.
+ */
 void dtrace_measure(void)
 {
 	unsigned int cpu;
 
-	/* A firing that nobody measured any more when it ended has left its beginning behind. */
+	/*
+	 * A firing that was measured when it began but not when it ended has left its start time.
+	 */
 	for_each_possible_cpu(cpu)
 		WRITE_ONCE(per_cpu_ptr(&dtrace_cpus, cpu)->since, 0);
 	dtrace_patch(dtrace_measuring_begin, NULL);
@@ -124,8 +137,9 @@ void dtrace_measure_no_more(void)
 }
 
 /*
- * The raw flavours throughout: the others tell lockdep and the irqsoff tracer, which may be traced themselves. What only a measured
- * firing does is a function of its own, called last: the others then need no registers saved for it.
+ * The raw flavours of all helpers: the others call lockdep and the irqsoff tracer, which may be
+ * traced themselves. What only a measured firing does is a separate function, called last, so that
+ * the other firings need not save registers for it.
  */
 static noinline struct dtrace_cpu *dtrace_cpu_measured(struct dtrace_cpu *c)
 {
@@ -140,7 +154,7 @@ struct dtrace_cpu *dtrace_cpu_enter(void)
 
 	raw_local_irq_save(flags);
 	c = raw_cpu_ptr(&dtrace_cpus);
-	/* Out of RCU's sight nothing would keep the lists of ECBs alive. */
+	/* Without RCU watching, nothing would keep the lists of ECBs alive. */
 	if (unlikely(c->busy || !dtrace_cpu_watched())) {
 		dtrace_cpu_lost_in(c);
 		raw_local_irq_restore(flags);
@@ -168,8 +182,8 @@ static __always_inline void dtrace_cpu_leave(struct dtrace_cpu *c)
 }
 
 /*
- * Charges the current task with the firing. Where the scheduler counts the time of interrupts apart, it has not charged the task with
- * those of an interrupt.
+ * Charges the firing to the current task. With CONFIG_IRQ_TIME_ACCOUNTING the scheduler charges no
+ * task with the time of interrupts, so firings there are not charged either.
  */
 static noinline void dtrace_cpu_charge_and_leave(struct dtrace_cpu *c)
 {
@@ -200,6 +214,7 @@ void dtrace_cpu_lost(enum dtrace_loss which)
 	this_cpu_inc(dtrace_cpus.lost[which]);
 }
 
+/* The context of the interrupted code: 3: NMI; 2: interrupt; 1: softirq; 0: a task. */
 unsigned int dtrace_irq_level(void)
 {
 	unsigned long pc = dtrace_preempt_count();
@@ -214,9 +229,10 @@ unsigned int dtrace_irq_level(void)
 }
 
 /*
- * What the scheduler has accounted to the current task, less or more what lies between that and the firing. The run-queue
- * lock that would make it exact may be held by the code that the probe stopped. Another CPU that holds it sets the
- * start first, and then the sum: whoever reads them the other way round finds too little, never too much.
+ * The run time that the scheduler has charged to the current task, plus the time from its last
+ * update to the firing. The run-queue lock that would make this exact may be held by the
+ * interrupted code. The update sets exec_start first and then the sum; this reads them in the
+ * reverse order, so during an update on another CPU the result is too small, never too large.
  */
 u64 dtrace_gross_vtime(struct dtrace_cpu *c)
 {
@@ -228,25 +244,25 @@ u64 dtrace_gross_vtime(struct dtrace_cpu *c)
 	return max_t(s64, sum + at - READ_ONCE(se->exec_start), 0);
 }
 
-/* Whether the current task is to die. */
+/* Whether the current task has a fatal signal pending. */
 bool dtrace_killed(void)
 {
 	return fatal_signal_pending(current);
 }
 
-/* The current thread, as the first namespace numbers it. */
+/* The number of the current thread in the initial pid namespace. */
 u32 dtrace_thread_number(void)
 {
 	return task_pid_nr(current);
 }
 
-/* The module will never be unloaded, unless that has begun. */
+/* Keeps the module from ever being unloaded, unless its removal has begun. */
 void dtrace_stay(void)
 {
 	__module_get(THIS_MODULE);
 }
 
-/* The current task does nothing any more. The machine may sleep meanwhile. */
+/* Parks the current task for good. It can be frozen, so that the machine can sleep. */
 void __noreturn dtrace_park(void)
 {
 	for (;;) {
@@ -255,13 +271,13 @@ void __noreturn dtrace_park(void)
 	}
 }
 
-/* Whether code at pc is this module's. */
+/* Whether `pc` is in this module's text. */
 bool dtrace_own_text(uintptr_t pc)
 {
 	return within_module_mem_type(pc, THIS_MODULE, MOD_TEXT);
 }
 
-/* The task that holds the mutex at addr, 0 where none does. */
+/* Stores the task that holds the mutex at `addr`, 0 if none does. Returns 0 or a negative errno. */
 int dtrace_mutex_owner(u64 *owner, u64 addr)
 {
 	struct mutex *lock = (struct mutex *)addr;
@@ -275,12 +291,12 @@ int dtrace_mutex_owner(u64 *owner, u64 addr)
 #endif
 	if (ret)
 		return ret;
-	/* The low bits are flags: tasks are aligned to more. */
+	/* The low bits are flags, because task structures are aligned to more than 8 bytes. */
 	*owner = word & ~7ULL;
 	return 0;
 }
 
-/* Who holds the rwlock_t at addr, as bits of enum dtrace_holders, or a negative errno. */
+/* Who holds the rwlock_t at `addr`, as bits of enum dtrace_holders, or a negative errno. */
 int dtrace_rwlock(u64 addr)
 {
 #if defined(CONFIG_QUEUED_RWLOCKS) && !defined(CONFIG_PREEMPT_RT)
@@ -308,13 +324,16 @@ void dtrace_settle(void)
 	barrier_nospec();
 }
 
-/* Whether user addresses mean anything here: a task of user space. */
+/* Whether the current task has user addresses: it is a task of user space. */
 bool dtrace_user_ok(void)
 {
 	return current->mm && !(current->flags & PF_KTHREAD);
 }
 
-/* Whether they can be stored to: the nofault store, unlike the load, does not ask whether an NMI has come between two address spaces. */
+/*
+ * Whether user addresses can be stored to. Unlike the nofault load, the nofault store does not
+ * check whether an NMI has interrupted a switch between two address spaces.
+ */
 bool dtrace_user_store_ok(void)
 {
 	return !dtrace_in_nmi() && dtrace_user_ok();
@@ -327,8 +346,8 @@ long dtrace_user_load_str(char *out, u64 addr, size_t size)
 	if (!dtrace_user_ok())
 		return -EFAULT;
 	/*
-	 * By aligned words, so that no load reaches into a page that the string does not. The nofault copy is the one
-	 * that knows when the CPU is between two address spaces.
+	 * By aligned words, so that no load reaches into a page that the string does not reach.
+	 * copy_from_user_nofault() checks whether the CPU is between two address spaces.
 	 */
 	while (done < size) {
 		size_t word = sizeof(u64) - ((addr + done) & (sizeof(u64) - 1));
@@ -345,7 +364,10 @@ long dtrace_user_load_str(char *out, u64 addr, size_t size)
 	return done;
 }
 
-/* How often a clock may show the same time before it is taken to stand still, as it does while the machine goes to sleep. */
+/*
+ * How often in a row the clock may show the same time before it is taken to stand still, as it does
+ * while the machine goes to sleep.
+ */
 #define DTRACE_CHILL_STILL 100000
 
 void dtrace_chill(u64 ns)
@@ -362,10 +384,11 @@ void dtrace_chill(u64 ns)
 }
 
 /*
- * A consumer asks for buffers of any size. One that is a quarter of the memory there is to have is refused at once, and so is
- * what would leave the rest of the machine less than it needs to go on: reclaim must not be driven to its end by a tracer.
- * (Not a part of all memory: machines may have promised nearly all of it to one program.) What is not there is not worth
- * killing a process for.
+ * Allocates zeroed memory for a consumer, which may request buffers of any size. Refuses at once
+ * more than a quarter of the available memory, and what would leave the machine less than the
+ * reserve that it needs to go on, because a tracer must not drive reclaim to its end (INV-29). The
+ * measure is available memory, not all memory, because a machine may have promised nearly all of it
+ * to one program. No process is killed for the allocation.
  */
 void *dtrace_mem_alloc(size_t size)
 {
@@ -388,13 +411,13 @@ void dtrace_work_init(struct work_struct *work, work_func_t func)
 	INIT_WORK(work, func);
 }
 
-/* On the long queue, since what is done there may wait for CPUs that come. */
+/* Queued on the long queue, because such work may wait for CPUs that come online. */
 void dtrace_work_queue(struct work_struct *work)
 {
 	queue_work(system_long_wq, work);
 }
 
-/* A CPU that has never been online has nobody who would do it. */
+/* A CPU that is offline may have no worker. */
 void dtrace_work_queue_on(struct work_struct *work, unsigned int cpu)
 {
 	if (dtrace_cpu_online(cpu))
@@ -409,27 +432,33 @@ void dtrace_periodic_init(struct delayed_work *work, work_func_t func)
 }
 
 /*
- * On the long queue, since what is done periodically here waits for grace periods. After a jiffy at least, or work would
- * follow work without a pause.
+ * Queued on the long queue, because periodic work waits for grace periods. After one jiffy at
+ * least; otherwise work would follow work without a pause.
  */
 void dtrace_periodic_queue(struct delayed_work *work, u64 ns)
 {
 	queue_delayed_work(system_dfl_long_wq, work, max(nsecs_to_jiffies(ns), 1UL));
 }
 
-/* Queues a work of that kind for so much later, also where it is queued already. */
+/* Queues delayed work for `ns` from now, or moves it there if it is queued already. */
 void dtrace_work_put_off(struct delayed_work *work, u64 ns)
 {
 	mod_delayed_work(system_dfl_long_wq, work, nsecs_to_jiffies(ns));
 }
 
-/* Whether the current task has a capability over the system. Who has none may have a group's rights, so nobody is told of a refusal. */
+/*
+ * Whether the current task has a capability in the initial user namespace. A task without it may
+ * have the group's rights, so a refusal is not audited.
+ */
 bool dtrace_capable(int capability)
 {
 	return ns_capable_noaudit(&init_user_ns, capability);
 }
 
-/* Whether the kernel keeps nothing secret from, or nothing safe from, those who have all rights. */
+/*
+ * Whether the kernel is not locked down for confidentiality, so that its memory may be read;
+ * dtrace_may_write(): not for integrity, so that programs may be written to.
+ */
 bool dtrace_may_read_kernel(void)
 {
 	return !security_locked_down(LOCKDOWN_BPF_READ_KERNEL);
@@ -450,7 +479,7 @@ bool dtrace_cpu_possible(unsigned int cpu)
 	return cpu < nr_cpu_ids && cpu_possible(cpu);
 }
 
-/* Calls f(arg) on each CPU that is online, with interrupts off, and waits for all. */
+/* Calls f(arg) on each CPU that is online, with interrupts off, and waits for all calls. */
 void dtrace_on_each_cpu(void (*f)(void *arg), void *arg)
 {
 	on_each_cpu(f, arg, true);

@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: The DTrace for Linux authors */
 
 /*
- * What the kernel's Rust bindings lack and a C header has only as an inline function or a macro.
- * bindgen reads this file; helpers.c holds the bodies. Nothing here may be traced by ftrace: most of it runs in
- * probe context.
+ * What the kernel's Rust bindings lack because a C header has it only as an inline function or a
+ * macro. bindgen reads this file; helpers.c, tasks.c, signals.c and arch/ hold the bodies. ftrace
+ * can trace nothing of it, because most of it runs in probe context.
  */
 #ifndef _DTRACE_HELPERS_H
 #define _DTRACE_HELPERS_H
@@ -14,63 +14,69 @@
 #include <linux/sched.h>
 #include <linux/workqueue.h>
 
-/* What is counted of all consumers together: why a firing was lost before any consumer saw it, and what made one slow. */
+/*
+ * Events that are counted for all consumers together: why a firing was dropped before any consumer
+ * saw it, and what made one slow.
+ */
 enum dtrace_loss {
-	/* Our own work called what is traced. */
+	/* Probe context itself called a traced function. */
 	DTRACE_LOSS_RECURSION,
-	/* An NMI hit our own work. */
+	/* An NMI interrupted probe context. */
 	DTRACE_LOSS_NMI,
 	/* RCU was not watching. */
 	DTRACE_LOSS_UNWATCHED,
 	/* The return of a call could not be hooked. */
 	DTRACE_LOSS_RETURN,
-	/* A program waited for memory that a clause or an instruction misses; in vain. */
+	/* A program waited for memory that a clause or an instruction needs; and waited in vain. */
 	DTRACE_LOSS_WAIT,
 	DTRACE_LOSS_WAIT_IN_VAIN,
-	/* An instruction was left to uprobes, as its program has no room for it elsewhere. */
+	/* An instruction was left to uprobes, because its program has no room for a slot. */
 	DTRACE_LOSS_ROOM,
 	DTRACE_LOSSES
 };
 
-/* Who a task is, as far as that decides who may look into it. */
+/* The identity of a task, as far as it decides who may trace the task. */
 struct dtrace_identity {
 	u32 uid;
 	u32 gid;
-	/* Its user namespace, by a number that no other is ever given. */
+	/* The number of its user namespace, which no other one ever gets. */
 	u64 user_ns;
-	/* The capabilities that it has or may take, there. */
+	/* Its permitted capabilities in that namespace. */
 	u64 permitted;
 };
 
-/* One CPU's part of the framework. Only that CPU touches it, with interrupts off. */
+/* One CPU's part of the framework. Only that CPU writes to it, with interrupts off. */
 struct dtrace_cpu {
 	/* Probe context is entered. */
 	u32 busy;
 	u32 cpu;
-	/* Interrupt flags of the code that the probe stopped. */
+	/* Interrupt flags of the interrupted code. */
 	unsigned long flags;
-	/* The task that it stopped. */
+	/* The interrupted task. */
 	struct task_struct *task;
-	/* Tells this firing from others here. */
+	/* Number of this firing on this CPU. */
 	u64 firing;
-	/* How many of them were for somebody. */
+	/* Number of firings that some consumer has enabled. */
 	u64 fired;
-	/* All firings are one, as the CPU is stopped once for them. */
+	/* All firings count as one, because the CPU is stopped once for them (INV-28). */
 	bool stopped;
-	/* What the clauses of users, and of those who see everything, have done in a firing, and when it was last looked at that, ns. */
+	/*
+	 * Work of the clauses of members, and of those of all other consumers, in the firing
+	 * `firing`, in units; and when the clock was last read in it, in ns.
+	 */
 	struct {
 		u64 firing;
 		u64 users;
 		u64 others;
 		u64 looked;
 	} toil;
-	/* Since when it has been stopped, 0 where that is not measured. */
+	/* When the firing began, in ns of local_clock(); 0 if that is not measured. */
 	u64 since;
 #ifdef CONFIG_TRACE_IRQFLAGS
-	/* Whether lockdep believed that it had interrupts on. */
+	/* Whether interrupts were on in lockdep's view when probe context was entered. */
 	bool believed_on;
 #endif
-	/* How often, by enum dtrace_loss. */
+	/* Numbers of events, by enum dtrace_loss. */
 	u64 lost[DTRACE_LOSSES];
 	/* Room for the raw frames of a kernel stack. */
 	unsigned long *frames;
@@ -79,7 +85,10 @@ struct dtrace_cpu {
 
 DECLARE_PER_CPU(struct dtrace_cpu, dtrace_cpus);
 
-/* The CPU is stopped once for all that fires until dtrace_cpu_goes_on(). Interrupts are off. */
+/*
+ * All firings until dtrace_cpu_goes_on() count as one, because the CPU is stopped once for them.
+ * Interrupts are off.
+ */
 static inline void dtrace_cpu_stops(void)
 {
 	raw_cpu_inc(dtrace_cpus.firing);
@@ -116,7 +125,7 @@ u32 dtrace_thread_number(void);
 void dtrace_stay(void);
 void __noreturn dtrace_park(void);
 
-/* What dtrace_rwlock() tells. */
+/* Bits of dtrace_rwlock()'s result. */
 enum dtrace_holders {
 	DTRACE_RWLOCK_READERS = 1,
 	DTRACE_RWLOCK_WRITER = 2,

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-/* The bodies of instruction.h, by the kernel's kprobes. This object is built without ftrace: a hit is probe context. */
+/*
+ * The bodies of instruction.h, by the kernel's kprobes. This object is built without ftrace,
+ * because a hit is probe context.
+ */
 
 #include <linux/err.h>
 #include <linux/kprobes.h>
@@ -18,11 +21,14 @@
 struct dtrace_breakpoint {
 	struct kprobe kprobe;
 	struct dtrace_instruction *instruction;
-	/* How many of those that the kernel passed over have been told of. */
+	/* How many of the hits that the kernel has skipped were reported. */
 	atomic_long_t told;
 };
 
-/* How many hits the kernel has passed over since this was last asked: those in the midst of another's handling. */
+/*
+ * Returns the number of hits that the kernel has skipped since the last call: those during the
+ * handling of another kprobe. In any context.
+ */
 u64 dtrace_breakpoint_lost(struct dtrace_breakpoint *breakpoint)
 {
 	long told = atomic_long_read(&breakpoint->told);
@@ -30,7 +36,7 @@ u64 dtrace_breakpoint_lost(struct dtrace_breakpoint *breakpoint)
 
 	do {
 		lost = READ_ONCE(breakpoint->kprobe.nmissed) - told;
-		/* Another CPU has told of more meanwhile. */
+		/* Another CPU has reported more meanwhile. */
 		if ((long)lost <= 0)
 			return 0;
 	} while (!atomic_long_try_cmpxchg(&breakpoint->told, &told, told + lost));
@@ -38,10 +44,13 @@ u64 dtrace_breakpoint_lost(struct dtrace_breakpoint *breakpoint)
 }
 NOKPROBE_SYMBOL(dtrace_breakpoint_lost);
 
-/* On each processor, whether the kernel has counted the breakpoint that is handled as an NMI. */
+/* Whether the kernel has counted the breakpoint in progress on this CPU as an NMI. */
 static DEFINE_PER_CPU(bool, dtrace_breakpoint_counted);
 
-/* What the handling of a breakpoint has added to the count of interrupts here, which are none to who was stopped. */
+/*
+ * What the handling of a breakpoint in progress has added to this CPU's preempt count. To the
+ * interrupted code these are no interrupts.
+ */
 unsigned long dtrace_breakpoint_offset(void)
 {
 	return raw_cpu_read(dtrace_breakpoint_counted) ? NMI_OFFSET + HARDIRQ_OFFSET : 0;
@@ -53,10 +62,16 @@ static int dtrace_breakpoint_hit(struct kprobe *kprobe, struct pt_regs *regs)
 	unsigned long ip = instruction_pointer(regs);
 	struct dtrace_instruction *instruction;
 
-	/* Not where ftrace or a jump has brought us here; a jump's in an NMI cannot be told apart, and is taken for one of a thread. */
+	/*
+	 * False if ftrace or a jump has led here. A jump in an NMI cannot be told from a
+	 * breakpoint, so such a hit is taken for one in a thread.
+	 */
 	raw_cpu_write(dtrace_breakpoint_counted, in_nmi() && !kprobe_ftrace(kprobe));
 
-	/* It may be behind the breakpoint by now; kprobes expect it back where they had it. */
+	/*
+	 * The instruction pointer may be behind the breakpoint by now; probes see the address of
+	 * the instruction, and kprobes get back their own value.
+	 */
 	instruction_pointer_set(regs, (unsigned long)kprobe->addr);
 	instruction = READ_ONCE(breakpoint->instruction);
 	if (likely(instruction))
@@ -68,9 +83,10 @@ static int dtrace_breakpoint_hit(struct kprobe *kprobe, struct pt_regs *regs)
 NOKPROBE_SYMBOL(dtrace_breakpoint_hit);
 
 /*
- * Up to 7.3 at least, register_kprobe() says that all is well where ftrace could not be told of it (for want of memory), and forgets
- * it: what it leaves in the list's node tells. The same stands there where another kprobe has taken the place in that list and this one
- * has joined its own; that is done first.
+ * Whether registration has failed without an error. Up to Linux 7.3 at least, register_kprobe()
+ * returns 0 if ftrace could not be armed for want of memory, and unhashes the kprobe. The list
+ * node's poison tells. The same poison is there if another kprobe has taken the place in the hash
+ * list and this one has joined its list; the kernel does that before it poisons the node.
  */
 static bool dtrace_breakpoint_forgotten(struct kprobe *kprobe)
 {
@@ -80,14 +96,14 @@ static bool dtrace_breakpoint_forgotten(struct kprobe *kprobe)
 	return list_empty(&kprobe->list);
 }
 
-/* What is done to some kprobes, and what came of it. */
+/* Arguments and result of a registration or removal. */
 struct dtrace_kprobes {
 	struct kprobe **all;
 	size_t count;
 	int error;
 };
 
-/* A function of its own, so that a test can let the allocations fail that are made in it. */
+/* A separate function, so that a test can make the allocations in it fail. */
 static noinline void dtrace_kprobe_add(void *data)
 {
 	struct dtrace_kprobes *kprobes = data;
@@ -106,7 +122,7 @@ static int dtrace_breakpoint_register(struct kprobe *kprobe, uintptr_t addr)
 {
 	struct dtrace_kprobes one = { .all = &kprobe, .count = 1 };
 
-	/* A hit is handled by code of ours. */
+	/* Our own code handles a hit. */
 	if (within_module(addr, THIS_MODULE))
 		return -EINVAL;
 	kprobe->addr = (kprobe_opcode_t *)addr;
@@ -123,8 +139,9 @@ static void dtrace_breakpoints_unregister(struct kprobe **all, size_t count)
 }
 
 /*
- * Whether there can be one: the kernel knows where instructions begin and which of its own it needs to handle one. The only way to
- * ask is to begin, here without touching the code.
+ * Whether a breakpoint can be set. The kernel knows where instructions begin, and which of its own
+ * it needs to handle a breakpoint. The only way to ask it is to register a kprobe; a disabled one
+ * does not change the code. May sleep.
  */
 int dtrace_breakpoint_try(uintptr_t addr)
 {
@@ -136,7 +153,7 @@ int dtrace_breakpoint_try(uintptr_t addr)
 	return error;
 }
 
-/* An error pointer if there can be none. */
+/* Sets a breakpoint; an error pointer if it cannot be set. May sleep. */
 struct dtrace_breakpoint *dtrace_breakpoint_set(uintptr_t addr, struct dtrace_instruction *instruction)
 {
 	struct dtrace_breakpoint *breakpoint = kzalloc(sizeof(*breakpoint), GFP_KERNEL);
@@ -154,15 +171,17 @@ struct dtrace_breakpoint *dtrace_breakpoint_set(uintptr_t addr, struct dtrace_in
 }
 
 /*
- * No CPU is in hit() of any of them any more, after one wait for all. Well also if the instruction has gone with its module. Where the kernel
- * cannot take one away (for want of memory, as ftrace's filter is copied) it keeps calling us: then it leads to nothing, and our code stays.
+ * Removes breakpoints. Afterwards no CPU is in hit() of any of them; one grace period serves all.
+ * Works too if the instruction has gone with its module. If the kernel cannot remove one (for want
+ * of memory, because ftrace's filter is copied), it keeps calling us; then hit() is never called
+ * again, and this module's code stays.
  */
 void dtrace_breakpoints_remove(struct dtrace_breakpoint **all, size_t count)
 {
 	bool any_stays = false;
 	size_t n;
 
-	/* So a list of them is one of kprobes. */
+	/* Lets an array of breakpoints be passed as one of kprobes. */
 	BUILD_BUG_ON(offsetof(struct dtrace_breakpoint, kprobe));
 	dtrace_breakpoints_unregister((struct kprobe **)all, count);
 	for (n = 0; n < count; n++) {

@@ -10,7 +10,10 @@
 struct pt_regs;
 struct dtrace_breakpoint;
 
-/* What is called before the instruction is executed, in whatever context that is. `lost`: how often it was not called since. */
+/*
+ * hit() is called before the instruction is executed, in whatever context that is. `lost`: number
+ * of hits since the last call that were not reported.
+ */
 struct dtrace_instruction {
 	void (*hit)(struct dtrace_instruction *instruction, struct pt_regs *regs, u64 lost);
 };

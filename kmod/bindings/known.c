@@ -2,15 +2,17 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * Places where breakpoints of ours are or were.
+ * Known places: where breakpoints of ours are or were (INV-44).
  *
- * A breakpoint may turn up where nobody wants it: a child has it from its parent, a text that is mapped elsewhere took it along, a
- * debugger has saved it and puts it back. So what stood in its place is known as long as there is any memory that breakpoints of ours
- * were in, by file and not by address. No file is held for that. If a file is written to, or another one has its numbers, and has another
- * byte there, uprobes carry the breakpoint.
+ * A breakpoint may turn up where nobody wants it: a child has it from its parent, a text that is
+ * mapped elsewhere took it along, a debugger has saved it and puts it back. So the original code of
+ * every place is kept as long as any memory exists that breakpoints of ours were in. A place is
+ * known by file and offset, not by address, and holds no reference to its file. If the file is
+ * written to, or another one gets its numbers, and has another byte at the place, uprobes carry the
+ * breakpoint.
  *
- * Who meets one breakpoint finds its place by a hash. Who looks for those in a mapping finds them in a tree, in the order of files and offsets:
- * there may be millions of others.
+ * The place of one breakpoint is found in a hash table. The places of a mapping are found in a
+ * tree, ordered by file and offset, because there may be millions of others.
  */
 
 #include <linux/err.h>
@@ -37,7 +39,7 @@ static const struct rhashtable_params dtrace_known_params = {
 
 static struct rhashtable dtrace_known;
 
-/* The same, in order. What is there stays until nothing is known any more. */
+/* The same places, in order. An entry stays until all are forgotten. */
 static struct rb_root dtrace_known_sorted = RB_ROOT;
 static DEFINE_SPINLOCK(dtrace_known_lock);
 
@@ -53,7 +55,10 @@ static bool dtrace_known_less(struct rb_node *one, const struct rb_node *other)
 				     &rb_entry(other, struct dtrace_known, sorted)->place) < 0;
 }
 
-/* The first of a file that is at an offset or behind it, in front of an end. Nobody forgets any meanwhile. */
+/*
+ * The first place of a file from `from` on, in front of the offset `end`. The caller ensures that
+ * no place is forgotten meanwhile.
+ */
 static struct dtrace_known *dtrace_known_from(const struct dtrace_file_place *from, u64 end)
 {
 	struct dtrace_file_place last = *from;
@@ -72,10 +77,10 @@ static struct dtrace_known *dtrace_known_from(const struct dtrace_file_place *fr
 	return found && dtrace_places_compare(&found->place, &last) < 0 ? found : NULL;
 }
 
-/* How many are of no file. */
+/* Number of places that are in no file. */
 static atomic_t dtrace_known_bare = ATOMIC_INIT(0);
 
-/* Whether places may be in a mapping. */
+/* Whether known places may be in a mapping. */
 static bool dtrace_may_be_known(const struct vm_area_struct *vma)
 {
 	if (vma->vm_file)
@@ -83,7 +88,10 @@ static bool dtrace_may_be_known(const struct vm_area_struct *vma)
 	return atomic_read(&dtrace_known_bare) && dtrace_is_bare(vma);
 }
 
-/* The caller keeps the mapping as it is. Of no file, it is the place that a child has too. */
+/*
+ * The place of an address; the caller keeps the mapping unchanged. In text of no file, the offset
+ * is one that a child's mapping has too (dtrace_offset_of()).
+ */
 static struct dtrace_file_place dtrace_place_of(struct vm_area_struct *vma, u64 address)
 {
 	const struct inode *inode;
@@ -99,19 +107,24 @@ static struct dtrace_file_place dtrace_place_of(struct vm_area_struct *vma, u64 
 	};
 }
 
-/* Bytes that users have uncharged, and of these what is kept until nothing is known any more. The rest is noted with what it is for. */
+/*
+ * Bytes for members' breakpoints that are charged to no cgroup: all of them, and those of known
+ * places, which stay until all places are forgotten. The rest is noted with its object.
+ */
 static atomic_long_t dtrace_uncharged = ATOMIC_LONG_INIT(0);
 static atomic_long_t dtrace_uncharged_known = ATOMIC_LONG_INIT(0);
 
 #define DTRACE_UNCHARGED_MAX SZ_16M
 
 /*
- * Memory for what is kept of a breakpoint, while locks are held that everybody needs. That of users is charged to their groups of processes, if that can be
- * done without waiting: a group that is full of files' pages would have to give some back first. Of what is not charged there is a limit.
+ * Allocation flags for what is kept of members' breakpoints, while locks are held that all
+ * consumers need. It is charged to the cgroup of the current task if that needs no waiting: a
+ * cgroup that is full of page cache would have to give some back first. What is not charged has a
+ * limit, DTRACE_UNCHARGED_MAX (INV-46).
  */
 #define DTRACE_CHARGED (GFP_NOWAIT | __GFP_ACCOUNT | __GFP_NOWARN)
 
-/* So many bytes of users' are charged to nobody; false: there are too many. */
+/* Accounts for bytes of members that are charged to no cgroup; false: the limit is reached. */
 bool dtrace_uncharged_add(size_t size)
 {
 	if (atomic_long_add_return(size, &dtrace_uncharged) <= DTRACE_UNCHARGED_MAX)
@@ -120,7 +133,7 @@ bool dtrace_uncharged_add(size_t size)
 	return false;
 }
 
-/* So many are there no more. */
+/* Accounts for bytes that have been freed. */
 void dtrace_uncharged_sub(size_t size)
 {
 	atomic_long_sub(size, &dtrace_uncharged);
@@ -136,13 +149,16 @@ static bool dtrace_may_go_uncharged(const struct dtrace_carrier *carrier, atomic
 	return true;
 }
 
-/* What was noted there goes. */
+/* Accounts for what was noted in *bytes, and clears it. */
 void dtrace_uncharged_gone(atomic_long_t *bytes)
 {
 	dtrace_uncharged_sub(atomic_long_xchg(bytes, 0));
 }
 
-/* What is not charged is noted. */
+/*
+ * Allocates zeroed memory for a carrier. If it is a member's and is charged to no cgroup, its size
+ * is added to *noted.
+ */
 void *dtrace_alloc_for(const struct dtrace_carrier *carrier, atomic_long_t *noted, size_t size)
 {
 	void *object = carrier->kept ? kzalloc(size, DTRACE_CHARGED) : NULL;
@@ -150,7 +166,10 @@ void *dtrace_alloc_for(const struct dtrace_carrier *carrier, atomic_long_t *note
 	return object || !dtrace_may_go_uncharged(carrier, noted, size) ? object : kzalloc(size, GFP_KERNEL);
 }
 
-/* Notes a number by another one, likewise; false: there is no memory for that. */
+/*
+ * Stores a number under another one in `all`, accounted for in the same way; false: there is no
+ * memory.
+ */
 bool dtrace_note_for(const struct dtrace_carrier *carrier, atomic_long_t *noted, struct xarray *all, unsigned long at, unsigned long value)
 {
 	void *entry = xa_mk_value(value);
@@ -160,7 +179,11 @@ bool dtrace_note_for(const struct dtrace_carrier *carrier, atomic_long_t *noted,
 	return dtrace_may_go_uncharged(carrier, noted, 2 * sizeof(struct xa_node)) && !xa_is_err(xa_store(all, at, entry, GFP_KERNEL));
 }
 
-/* What is known of where an address is; the caller keeps the mapping, and is seen by RCU or keeps the memory. Does not sleep. */
+/*
+ * The known place of an address, if there is one. The caller keeps the mapping unchanged, and is in
+ * an RCU read-side critical section or holds a reference to a memory with breakpoints. Does not
+ * sleep.
+ */
 struct dtrace_known *dtrace_known_at(struct vm_area_struct *vma, u64 address)
 {
 	struct dtrace_file_place place;
@@ -173,8 +196,8 @@ struct dtrace_known *dtrace_known_at(struct vm_area_struct *vma, u64 address)
 }
 
 /*
- * Reads the text of a memory that is in no file, as it is without breakpoints of ours; the number of bytes that there are, or a negative
- * errno.
+ * Reads text that is in no file, without our breakpoints. Returns the number of bytes that could be
+ * read, or a negative errno. May sleep.
  */
 long dtrace_bare_read(struct mm_struct *mm, u64 address, u8 *out, size_t size)
 {
@@ -206,7 +229,10 @@ long dtrace_bare_read(struct mm_struct *mm, u64 address, u8 *out, size_t size)
 	return n;
 }
 
-/* Whether behind a breakpoint is what was there, if there is no file that says so. The lock of the memory is held. */
+/*
+ * Whether the bytes behind a breakpoint are what they were. In a file they are not compared (length
+ * is 0). The mmap lock is held.
+ */
 bool dtrace_known_continues(struct mm_struct *mm, const struct dtrace_known *known, u64 address)
 {
 	unsigned int n;
@@ -217,7 +243,7 @@ bool dtrace_known_continues(struct mm_struct *mm, const struct dtrace_known *kno
 	return true;
 }
 
-/* Whether what a carrier is for is there. Of what is in a file the first byte says so. */
+/* Returns the place if its code is the carrier's, or -EBUSY. In a file the first byte decides. */
 static struct dtrace_known *dtrace_known_checked(struct dtrace_known *known, const struct dtrace_carrier *carrier, u8 length)
 {
 	bool is = known->length == length && !memcmp(known->code, carrier->code, max(length, 1));
@@ -225,13 +251,16 @@ static struct dtrace_known *dtrace_known_checked(struct dtrace_known *known, con
 	return is ? known : ERR_PTR(-EBUSY);
 }
 
-/* Has a carrier's place known, or tells why not. EBUSY: another instruction was there before. */
+/*
+ * Makes a carrier's place known, or returns an error pointer. -EBUSY: another instruction was there
+ * before.
+ */
 struct dtrace_known *dtrace_known_make(struct vm_area_struct *vma, const struct dtrace_carrier *carrier)
 {
 	struct dtrace_known *known, *other = dtrace_known_at(vma, carrier->spot.address);
 	u8 length = vma->vm_file ? 0 : carrier->length;
 
-	/* Most often it was tried a moment ago. */
+	/* Most carriers were tried a moment ago. */
 	if (other)
 		return dtrace_known_checked(other, carrier, length);
 	known = dtrace_alloc_for(carrier, &dtrace_uncharged_known, sizeof(*known));
@@ -240,7 +269,7 @@ struct dtrace_known *dtrace_known_make(struct vm_area_struct *vma, const struct 
 	known->place = dtrace_place_of(vma, carrier->spot.address);
 	memcpy(known->code, carrier->code, sizeof(known->code));
 	known->length = length;
-	/* Uprobes have none there. */
+	/* Uprobes set none in text that is in no file. */
 	known->barred = !vma->vm_file;
 	other = rhashtable_lookup_get_insert_fast(&dtrace_known, &known->node, dtrace_known_params);
 	if (!other) {
@@ -250,7 +279,7 @@ struct dtrace_known *dtrace_known_make(struct vm_area_struct *vma, const struct 
 			atomic_inc(&dtrace_known_bare);
 		return known;
 	}
-	/* The table's own EBUSY is another: it is being made larger. */
+	/* The table's own -EBUSY means that it is being grown, so it becomes -ENOMEM here. */
 	kfree(known);
 	return IS_ERR(other) ? ERR_PTR(-ENOMEM) : dtrace_known_checked(other, carrier, length);
 }
@@ -265,26 +294,32 @@ int dtrace_known_init(void)
 	return rhashtable_init(&dtrace_known, &dtrace_known_params);
 }
 
-/* Nobody looks or makes anything known. What guards see to uprobes take out with them. */
+/*
+ * Frees all places. Nobody looks for or adds any. When the guards go, uprobes take out the
+ * breakpoints that guards saw to.
+ */
 void dtrace_known_exit(void)
 {
 	dtrace_guards_dismiss();
 	atomic_set(&dtrace_known_bare, 0);
 	dtrace_uncharged_gone(&dtrace_uncharged_known);
-	/* Who reads code that is in no file does look, but not from then on. */
+	/*
+	 * dtrace_bare_read() may still look, but not after a grace period: no bare place is known
+	 * any more.
+	 */
 	synchronize_rcu();
 	dtrace_known_sorted = RB_ROOT;
 	rhashtable_free_and_destroy(&dtrace_known, dtrace_known_free, NULL);
 }
 
-/* Nothing is known any more. Nobody looks, as above. */
+/* Forgets all places. Nobody looks, as above. */
 void dtrace_known_forget(void)
 {
 	dtrace_uncharged_gone(&dtrace_uncharged_known);
 	if (!atomic_read(&dtrace_known.nelems))
 		return;
 	dtrace_known_exit();
-	/* Cannot fail: the kernel makes a smaller table where memory is short. */
+	/* Cannot fail: if memory is short, the kernel makes a smaller table. */
 	if (dtrace_known_init())
 		pr_err("dtrace: no table of places\n");
 }
@@ -297,7 +332,9 @@ struct dtrace_leftover {
 	u64 address;
 };
 
-/* Leaves a breakpoint to uprobes; if there is no memory for that nobody gets it. */
+/*
+ * Leaves a breakpoint to uprobes. Without memory for that, it is taken out for all who may want it.
+ */
 static void dtrace_known_leave(struct dtrace_known *known, struct vm_area_struct *vma, u64 address, struct list_head *left)
 {
 	struct dtrace_leftover *one = kmalloc(sizeof(*one), GFP_KERNEL);
@@ -312,7 +349,11 @@ static void dtrace_known_leave(struct dtrace_known *known, struct vm_area_struct
 	list_add(&one->all, left);
 }
 
-/* Takes a breakpoint out of a mapping, if it is at a known place of it: 1; 0: there is none; or a negative errno. */
+/*
+ * Takes the breakpoint out of a mapping that is at one known place of it. Returns 1; 0: there is
+ * none; or a negative errno. `counts`: the program's counter is counted down as well. The mmap lock
+ * is held.
+ */
 static int dtrace_known_heal_at(struct vm_area_struct *vma, struct dtrace_known *known, u64 address, bool counts, struct list_head *left)
 {
 	bool is_left = mm_flags_test(MMF_HAS_UPROBES, vma->vm_mm) && !known->barred;
@@ -330,8 +371,8 @@ static int dtrace_known_heal_at(struct vm_area_struct *vma, struct dtrace_known 
 }
 
 /*
- * Takes breakpoints out of a mapping, of those that are suspects, or all; how many. Those that may be somebody else's too are moved to
- * a list.
+ * Takes breakpoints of ours out of a mapping: those at suspected places, or at all known ones.
+ * Returns how many there were. Those that other tracers may want too are put on a list.
  */
 static unsigned long dtrace_known_heal_in(struct vm_area_struct *vma, struct xarray *suspects, struct list_head *left, bool *failed)
 {
@@ -352,14 +393,16 @@ static unsigned long dtrace_known_heal_in(struct vm_area_struct *vma, struct xar
 	return healed;
 }
 
-/* Takes a breakpoint out that nobody else has; others' they take out. */
+/* Takes out a breakpoint that no other tracer wants. Uprobes take out the others themselves. */
 static void dtrace_known_hand_over(struct mm_struct *mm, struct dtrace_leftover *one)
 {
 	int error = dtrace_known_guard(one->known, one->file, mm);
 
 	/*
-	 * Who lets nobody in has one there. Where uprobes have set none, which they do not in text that may be written to, they have not
-	 * seen the instruction either.
+	 * -EINVAL means that another tracer has a uprobe with a counter there. After any other
+	 * error, and with no other consumer, nobody else has one there. It is taken out here and
+	 * not by uprobes, because in text that is mapped writable they have set none, and have not
+	 * read the instruction.
 	 */
 	if (error ? error != -EINVAL : dtrace_known_others(one->known) == DTRACE_OTHERS_NONE) {
 		mmap_read_lock(mm);
@@ -371,9 +414,11 @@ static void dtrace_known_hand_over(struct mm_struct *mm, struct dtrace_leftover 
 }
 
 /*
- * Takes all breakpoints out of a memory that may be ours: those at suspects, or at any known place; how many. Nobody has any more in it
- * that is wanted. What uprobes may have they take out when they are hit, or when the places are forgotten. If there is none of those healed
- * becomes true, before the memory can be copied the next time.
+ * Takes all breakpoints out of a memory that may be ours: those at suspected places, or, if
+ * `suspects` is NULL, at all known ones. Returns how many there were. None that is left in the
+ * memory is wanted. Those that uprobes may want they take out when they are hit, or when the places
+ * are forgotten. If there are none of those and nothing has failed, *healed becomes true, before
+ * the memory can be copied again. May sleep; takes the mmap lock.
  */
 unsigned long dtrace_known_heal(struct mm_struct *mm, struct xarray *suspects, bool *healed)
 {

@@ -2,17 +2,20 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * Loads of any kernel address, in any context. What is not mapped fails by the exception table; what is mapped and no
- * memory must fail before it is touched, since a device may take a read for an order.
+ * Loads from any kernel address, in any context. A load from an unmapped address fails by the
+ * exception table. A load from an address that is mapped but is no memory must fail before it is
+ * made, because a device may take a read for a command.
  *
- * The kernel maps devices in the vmalloc space and the fixed mappings. There the page tables are asked, by the CPU's own root, as the
- * kernel does when it reports a fault. Pages of memory that a driver has mapped without caching are refused with devices.
+ * The kernel maps devices in the vmalloc space and in the fixed mappings. There the page tables are
+ * consulted, by the CPU's own root, as the kernel does when it reports a fault. Memory that a
+ * driver has mapped uncached is refused like a device.
  *
- * The direct map has devices too, whose memory others are to reach, as a disk's buffer; and memory that the machine does not have at
- * the moment: a hypervisor may end a machine for a read of what it has taken back, or not yet given. What is not memory of the
- * kernel's is in no section that is online, or has a struct page of its own zone or one that says so; /proc/kcore asks for the same.
+ * The direct map also contains devices whose memory others are to reach, such as a disk's buffer,
+ * and memory that the machine does not have at the moment: a hypervisor may end a machine that
+ * reads what it has taken back or not yet given. Such memory is in no section that is online, or
+ * its struct page is of a device zone or says so; /proc/kcore checks the same.
  *
- * A mapping that is made at the very moment of the load is not seen. Nobody has its address yet.
+ * A mapping that is made during the load is not seen. Nobody has its address yet.
  */
 
 #include <linux/efi.h>
@@ -29,7 +32,7 @@ static bool dtrace_maps_devices(u64 addr)
 	return (addr >= VMALLOC_START && addr <= VMALLOC_END) || addr >= FIXADDR_TOT_START;
 }
 
-/* Whether there is a device at addr. What is not mapped is none. */
+/* Whether a device is mapped at addr. An unmapped address is none. */
 static noinline bool dtrace_is_device(u64 addr)
 {
 	struct dtrace_mapping mapping;
@@ -37,7 +40,7 @@ static noinline bool dtrace_is_device(u64 addr)
 	return dtrace_mapping_of(&mapping, __va(read_cr3_pa()), addr) && dtrace_leads_to_device(&mapping);
 }
 
-/* Whether a page's type is this one; true as well where nobody knows. */
+/* Whether a page is of this type; also true if its struct page cannot be read. */
 static bool dtrace_page_is(const struct page *page, u8 type)
 {
 	unsigned int word;
@@ -49,8 +52,8 @@ unknown:
 }
 
 /*
- * A machine whose host is not trusted accepts its memory in large pieces, when it needs them. The first page of a piece that is yet to be
- * accepted says so.
+ * A machine whose host is not trusted accepts its memory in large pieces, when it needs them. The
+ * first page of a piece that is not accepted yet says so.
  */
 static noinline bool dtrace_is_unaccepted(unsigned long pfn)
 {
@@ -62,7 +65,10 @@ static bool dtrace_accepts_memory(void)
 	return IS_ENABLED(CONFIG_UNACCEPTED_MEMORY) && efi.unaccepted != EFI_INVALID_TABLE_ADDR;
 }
 
-/* Whether there are struct pages for this one, and it was given to the kernel. What lies between 640 KiB and a MiB is the display's. */
+/*
+ * Whether there is a struct page for this frame, and the kernel uses it. The frames between 640 KiB
+ * and 1 MiB are the display's.
+ */
 static bool dtrace_is_online(unsigned long pfn)
 {
 	return pfn_to_section_nr(pfn) < NR_MEM_SECTIONS && online_section_nr(pfn_to_section_nr(pfn)) &&
@@ -75,7 +81,7 @@ static bool dtrace_is_online(unsigned long pfn)
 #define DTRACE_POISONED 0
 #endif
 
-/* Whether what the direct map has at addr is memory of the kernel's. */
+/* Whether addr in the direct map is memory that the kernel may read. */
 static bool dtrace_is_memory(u64 addr)
 {
 	unsigned long pfn = (addr - PAGE_OFFSET) >> PAGE_SHIFT;
@@ -92,7 +98,7 @@ none:
 	return false;
 }
 
-/* Whether a byte of these, all of one page, must not be touched. */
+/* Whether these bytes, all in one page, must not be read. */
 static bool dtrace_is_no_memory(u64 addr)
 {
 	if (addr - PAGE_OFFSET < VMALLOC_START - PAGE_OFFSET)
@@ -100,7 +106,7 @@ static bool dtrace_is_no_memory(u64 addr)
 	return unlikely(dtrace_maps_devices(addr)) && dtrace_is_device(addr);
 }
 
-/* The same of the bytes of several pages. */
+/* The same for bytes of several pages. */
 static bool dtrace_touches_device(u64 addr, size_t size)
 {
 	u64 page = addr & PAGE_MASK, last = (addr + size - 1) & PAGE_MASK;
@@ -126,8 +132,8 @@ int dtrace_load_u64(u64 *out, u64 addr)
 }
 
 /*
- * Copies a string of at most size bytes without its NUL and returns its length, or a negative errno. Reads by aligned
- * words, which never cross into a page that the string does not reach.
+ * Copies a string of at most `size` bytes without its NUL. Returns its length, or a negative errno.
+ * Reads aligned words, which never reach into a page that the string does not reach.
  */
 long dtrace_load_str(char *out, u64 addr, size_t size)
 {
@@ -139,7 +145,7 @@ long dtrace_load_str(char *out, u64 addr, size_t size)
 		char word[8];
 		size_t i;
 
-		/* Each page once. */
+		/* Check each page once. */
 		if ((!done || !(at & ~PAGE_MASK)) && dtrace_touches_device(at, n))
 			return -EFAULT;
 		if (copy_from_kernel_nofault(word, (void *)at, n))

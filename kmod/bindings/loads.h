@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* SPDX-FileCopyrightText: The DTrace for Linux authors */
 
-/* Loads of any kernel address; loads.c says which fail. */
+/* Loads from any kernel address; loads.c says which fail. */
 #ifndef _DTRACE_LOADS_H
 #define _DTRACE_LOADS_H
 
 #include <linux/types.h>
 
-/* Loads what this kernel pointer leads to; 0 if it could. */
+/* Loads the object that a kernel pointer leads to. Returns 0 or a negative errno. */
 #define LOAD(to, from) dtrace_load(&(to), (u64)(uintptr_t)(from), sizeof(to))
 
 int dtrace_load(void *out, u64 addr, size_t size);

@@ -31,7 +31,10 @@ void dtrace_file_identify(const struct file *file, struct dtrace_file_id *id)
 	dtrace_inode_identify(file_inode(file), id);
 }
 
-/* Whether the current process maps a file there whose text it can execute. The caller holds the lock of its mappings. */
+/*
+ * Whether `vma` is a mapping of the current process whose text is a regular file's, private,
+ * executable and not writable; stores the file's identity. The caller holds the mmap lock.
+ */
 bool dtrace_mapped_text(const struct vm_area_struct *vma, struct dtrace_file_id *id)
 {
 	const vm_flags_t wanted = VM_EXEC, unwanted = VM_HUGETLB | VM_MAYSHARE | VM_WRITE;
@@ -45,8 +48,10 @@ bool dtrace_mapped_text(const struct vm_area_struct *vma, struct dtrace_file_id 
 }
 
 /*
- * Opens a file that is mapped, as the current process may. Waits for nobody who may not answer. Memory that has no name in a file system
- * could be written to by whoever has a descriptor: it is for those who could do that anyway.
+ * Opens a file that is mapped, with the rights of the current process. Waits for no program: files
+ * that a program serves are refused. A file without a name in a file system (SB_NOUSER) could be
+ * written to by any owner of a descriptor, so it is opened only for those with CAP_SYS_PTRACE, who
+ * could write to it anyway.
  */
 struct file *dtrace_file_reopen(const struct path *mapped)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* SPDX-FileCopyrightText: The DTrace for Linux authors */
 
-/* Files that processes map to execute them. */
+/* Files that processes map for execution. */
 #ifndef _DTRACE_MAPPINGS_H
 #define _DTRACE_MAPPINGS_H
 
@@ -9,7 +9,10 @@
 #include <linux/path.h>
 #include <linux/types.h>
 
-/* What a file is known by, and what it held when it was: another file of the same number, and one that was written to, differ. */
+/*
+ * Identity of a file and of its content. Another file that gets the same inode number differs in
+ * the generation; a file that was written to differs in the time of change (ns).
+ */
 struct dtrace_file_id {
 	u64 inode;
 	u64 changed;

@@ -2,14 +2,16 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * Memories that breakpoints of ours are or were in.
+ * Memories that breakpoints of ours are or were in (INV-44).
  *
- * A memory that we have written to is known until it is gone, and so is each that is copied from it, with our breakpoints in it. The copy
- * is noted while the kernel holds the lock of the first, under which we write: nobody is copied between. Memories that are gone
- * are looked for once a second, and when many were noted. While there are any the kernel's copying is watched, and breakpoints are
- * attended to.
+ * A memory that we have written to is known until it is gone, and so is each copy of it, because
+ * the copy has our breakpoints. The copy is noted while the kernel holds the mmap lock of the
+ * original, under which we write, so no copy is made in between. Memories that are gone are swept
+ * once a second, and when many copies were noted. While any memory is known, the kernel's copying
+ * is watched, and breakpoints are attended to.
  *
- * If a copy could not be noted, for want of memory, our breakpoints may be in any process from then on: that is so until the module goes.
+ * If a copy could not be noted, for want of memory, our breakpoints may be in any process from then
+ * on, until the module goes.
  */
 
 #include <linux/hashtable.h>
@@ -30,29 +32,32 @@
 #include "pause.h"
 #include "slots.h"
 
-/* As many as may come before those that are gone are looked for. */
+/* Number of new memories after which a sweep begins at once. */
 #define DTRACE_MEMORIES_MANY 1024
 
-/* How often areas are tried to be left behind when the module goes, in one second. */
+/* How often the module tries to unmap areas when it goes, in one second. */
 #define DTRACE_RETIRE_TRIES 20
 
-/* Memories are removed with both locks held. */
+/* The sweep removes memories with both locks held, so either lock keeps them. */
 static DEFINE_MUTEX(dtrace_memories_lock);
 static DEFINE_RAW_SPINLOCK(dtrace_memories_list_lock);
 static DEFINE_HASHTABLE(dtrace_memories, 8);
 static LIST_HEAD(dtrace_memories_list);
 static unsigned long dtrace_memories_count;
-/* How many have come since they were last looked through. */
+/* Number of memories that were noted since the last sweep. */
 static unsigned long dtrace_memories_fresh;
-/* Whether breakpoints are attended to, and whether memories become known. */
+/* Whether breakpoints are attended to; whether no memory becomes known any more. */
 static bool dtrace_memories_attended, dtrace_memories_ended;
-/* A memory was copied and there was none to note that. */
+/* A memory was copied, and there was no room to note the copy. */
 static bool dtrace_memories_missed;
 
 static void dtrace_memories_sweep(struct work_struct *work);
 static DECLARE_DELAYED_WORK(dtrace_memories_work, dtrace_memories_sweep);
 
-/* Under RCU, or one of the locks. */
+/*
+ * Finds a memory; NULL: it is not known. The caller is in an RCU read-side critical section, or
+ * holds one of the locks.
+ */
 struct dtrace_memory *dtrace_memory_find(struct mm_struct *mm)
 {
 	struct dtrace_memory *memory;
@@ -74,7 +79,7 @@ bool dtrace_memory_has_places(struct mm_struct *mm, u64 start, u64 end)
 	       READ_ONCE(memory->highest) >= start;
 }
 
-/* Looked at when memories are looked for the next time. Does not sleep. */
+/* Has the next sweep look at a memory. Does not sleep. */
 void dtrace_memory_is_stale(struct mm_struct *mm)
 {
 	struct dtrace_memory *memory;
@@ -85,19 +90,22 @@ void dtrace_memory_is_stale(struct mm_struct *mm)
 		WRITE_ONCE(memory->stale, true);
 }
 
-/* Where the current task is let on. */
+/* The entry for the address at which the current task passes. */
 static unsigned long *dtrace_memory_pass(struct dtrace_memory *memory)
 {
 	return &memory->passes[current->pid % DTRACE_LET_ON];
 }
 
-/* Nobody here looks at a breakpoint when the current task comes to it the next time. */
+/*
+ * Lets the current task pass: the exception ignores the next breakpoint that it hits at the
+ * address.
+ */
 void dtrace_memory_passes(struct dtrace_memory *memory, u64 address)
 {
 	WRITE_ONCE(*dtrace_memory_pass(memory), address);
 }
 
-/* All are looked at. */
+/* No task passes any more. */
 void dtrace_memory_passes_none(struct dtrace_memory *memory)
 {
 	unsigned int n;
@@ -106,7 +114,10 @@ void dtrace_memory_passes_none(struct dtrace_memory *memory)
 		WRITE_ONCE(memory->passes[n], 0);
 }
 
-/* Uprobes set a breakpoint: whether for us, to whom that is noted. Does not sleep. */
+/*
+ * Called when uprobes set a breakpoint: whether they do it for a carrier that is being registered,
+ * which is noted. Does not sleep.
+ */
 bool dtrace_memory_yields(struct vm_area_struct *vma, u64 address)
 {
 	struct dtrace_carrier *yielded;
@@ -121,7 +132,7 @@ bool dtrace_memory_yields(struct vm_area_struct *vma, u64 address)
 	return true;
 }
 
-/* What a breakpoint that the current program has met is. Does not sleep. */
+/* What a breakpoint that the current program has hit is to be taken for. Does not sleep. */
 enum dtrace_stray dtrace_memory_strays(u64 address)
 {
 	struct dtrace_memory *memory;
@@ -137,7 +148,7 @@ enum dtrace_stray dtrace_memory_strays(u64 address)
 	return READ_ONCE(memory->inherited) || READ_ONCE(memory->suspected) ? DTRACE_LEFT : DTRACE_FOREIGN;
 }
 
-/* Whether a memory was copied that nobody knows. */
+/* Whether a copy of a memory could not be noted. */
 bool dtrace_memories_lost(void)
 {
 	return READ_ONCE(dtrace_memories_missed);
@@ -154,11 +165,11 @@ struct dtrace_memory *dtrace_memory_get(struct mm_struct *mm)
 
 void dtrace_memory_put(struct dtrace_memory *memory)
 {
-	/* The list keeps one. */
+	/* Never the last reference: the list holds one. */
 	refcount_dec(&memory->count);
 }
 
-/* Something was mapped, or breakpoints have gone. */
+/* Writes breakpoints anew after something was mapped; if none is left, unmaps the areas. */
 static void dtrace_memory_renew(struct dtrace_memory *memory)
 {
 	struct dtrace_patience patience = dtrace_patience_own();
@@ -179,14 +190,14 @@ static void dtrace_memory_renew(struct dtrace_memory *memory)
 		WRITE_ONCE(memory->stale, true);
 }
 
-/* What a memory's worker does. Where the program keeps it waiting it is done the next time. */
+/* The worker of a memory. If the program holds it up, the rest is done the next time. */
 static void dtrace_memory_work(struct work_struct *work)
 {
 	struct dtrace_memory *memory = container_of(work, struct dtrace_memory, work);
 
 	if (READ_ONCE(memory->stale))
 		dtrace_memory_renew(memory);
-	/* Has it looked at again where something stays. */
+	/* Marks the memory as stale if something is left behind. */
 	dtrace_left_clear(memory);
 	dtrace_memory_put(memory);
 }
@@ -245,15 +256,16 @@ static void dtrace_memory_make_do(void *data)
 		dtrace_traps_attend();
 		schedule_delayed_work(&dtrace_memories_work, HZ);
 	}
-	/* If there is no memory for it the work ends what has begun. */
+	/* If there is no memory, the sweep ends what has begun. */
 	making->memory = dtrace_memory_alloc(making->mm, false, GFP_KERNEL);
 	if (making->memory)
 		refcount_inc(&making->memory->count);
 }
 
 /*
- * Has a memory known from now on; NULL if that cannot be. Its caller puts it. It may be the traced program itself, and the lock has no gate: hence a
- * worker.
+ * Makes a memory known, and returns it with a reference; NULL if that is impossible. May sleep. The
+ * caller may be the traced program itself, and the lock has no gate (INV-32), so a worker may do
+ * it.
  */
 struct dtrace_memory *dtrace_memory_make(struct mm_struct *mm)
 {
@@ -263,12 +275,12 @@ struct dtrace_memory *dtrace_memory_make(struct mm_struct *mm)
 	return making.memory;
 }
 
-/* How many are looked at before others get the lock. */
+/* Number of memories that are looked at before others get the lock. */
 #define DTRACE_MEMORIES_SOME 256
 
 /*
- * Moves those of the first memories that nobody has any more to a list, and the others behind all. Whether some are stale; their workers see to
- * them.
+ * Looks at the first `count` memories: moves those without users and references to `dead`, and all
+ * others to the end of the list. Returns whether any was stale; their workers see to those.
  */
 static bool dtrace_memories_look_among(unsigned long count, struct list_head *dead)
 {
@@ -298,7 +310,7 @@ static bool dtrace_memories_look(struct list_head *dead)
 	unsigned long left = READ_ONCE(dtrace_memories_count), some;
 	bool any = false;
 
-	/* None goes meanwhile but by us. */
+	/* Only this function removes memories, so there are at least `left`. */
 	WRITE_ONCE(dtrace_memories_fresh, 0);
 	for (; left; left -= some) {
 		some = min(left, DTRACE_MEMORIES_SOME);
@@ -317,7 +329,7 @@ static void dtrace_memories_free(struct list_head *dead)
 		dtrace_memory_free(memory);
 }
 
-/* Looks after what has nothing to do with one memory. */
+/* Does what concerns no single memory. */
 static void dtrace_memories_tend(struct work_struct *work)
 {
 	dtrace_guards_relieve();
@@ -331,7 +343,7 @@ static void dtrace_memories_sweep(struct work_struct *work)
 	LIST_HEAD(dead);
 
 	guard(mutex)(&dtrace_memories_lock);
-	/* It may have been asked for twice. */
+	/* The work may have been queued once more before it was ended. */
 	if (!dtrace_memories_attended)
 		return;
 	dtrace_memories_look(&dead);
@@ -357,19 +369,25 @@ static bool dtrace_memory_spreads(struct mm_struct *mm)
 	memory = dtrace_memory_find(mm);
 	if (!memory)
 		return dtrace_memories_lost();
-	/* Places go when their breakpoints are gone, and nobody copies meanwhile. */
+	/*
+	 * Places are given up when their breakpoints are gone, and with the mmap lock held nobody
+	 * copies in between.
+	 */
 	return !READ_ONCE(memory->healed) && (atomic_read(&memory->places) || READ_ONCE(memory->inherited) ||
 					      READ_ONCE(memory->suspected));
 }
 
-/* A memory is about to be copied. Neither sleeps nor fails: where there is no memory for a note, all breakpoints are looked at that nobody knows. */
+/*
+ * Called where a memory is about to be copied. Neither sleeps nor fails: if the copy cannot be
+ * noted, all unknown breakpoints are looked at from then on.
+ */
 void dtrace_watch_copied(struct mm_struct *from, struct mm_struct *to)
 {
 	if (!dtrace_memory_spreads(from))
 		return;
 	if (!dtrace_memory_alloc(to, true, GFP_NOWAIT | __GFP_NOWARN))
 		WRITE_ONCE(dtrace_memories_missed, true);
-	/* Each keeps what its process leaves behind. */
+	/* Each entry keeps an mm_struct, even if its process has ended. */
 	if (READ_ONCE(dtrace_memories_fresh) >= DTRACE_MEMORIES_MANY)
 		mod_delayed_work(system_percpu_wq, &dtrace_memories_work, 0);
 }
@@ -387,7 +405,7 @@ static struct dtrace_memory *dtrace_memory_next(struct list_head *done)
 	return memory;
 }
 
-/* Leaves no areas, unless threads stay in them for long. */
+/* Unmaps all areas, except those that a thread stays in for long. */
 static void dtrace_memories_retire(void)
 {
 	bool any = true;
@@ -404,7 +422,7 @@ static void dtrace_memories_retire(void)
 	}
 }
 
-/* The memory of the next task from a number on; its caller puts it. */
+/* The memory of the next task from a number on, with a user reference. */
 static struct mm_struct *dtrace_mm_next(int *number)
 {
 	struct mm_struct *mm = NULL;
@@ -413,7 +431,7 @@ static struct mm_struct *dtrace_mm_next(int *number)
 
 	guard(rcu)();
 	while (!mm && (pid = idr_get_next(&init_pid_ns.idr, number))) {
-		/* Each thread has a number, and the first may have ended. */
+		/* PIDTYPE_PID, because a process's first thread may have ended while others run. */
 		task = pid_task(pid, PIDTYPE_PID);
 		mm = task ? get_task_mm(task) : NULL;
 		++*number;
@@ -421,7 +439,10 @@ static struct mm_struct *dtrace_mm_next(int *number)
 	return mm;
 }
 
-/* Leaves no breakpoint in any process. One that is on the way to be is found the next time. */
+/*
+ * Takes all breakpoints out of all processes. A memory that is being copied meanwhile is found in
+ * the next round.
+ */
 static void dtrace_memories_heal_all(void)
 {
 	unsigned long healed;
@@ -441,7 +462,7 @@ static void dtrace_memories_heal_all(void)
 	} while (healed);
 }
 
-/* Leaves no breakpoint in any memory that is known. */
+/* Takes all breakpoints out of all memories that are known. */
 static void dtrace_memories_heal(struct list_head *done)
 {
 	struct dtrace_memory *memory;
@@ -450,11 +471,17 @@ static void dtrace_memories_heal(struct list_head *done)
 		dtrace_known_heal(memory->mm, memory->inherited ? NULL : &memory->suspects, &memory->healed);
 	if (dtrace_memories_lost())
 		dtrace_memories_heal_all();
-	/* Who has met one before has been here when his processor answers, and fetches anew what he executes. */
+	/*
+	 * A task that has hit one before has been in the exception when its processor answers, and
+	 * fetches its code anew.
+	 */
 	kick_all_cpus_sync();
 }
 
-/* Healing in a worker. For a task that has been killed, as rmmod may have been, no page is brought in, so that nothing would be healed. */
+/*
+ * Arguments of the worker that heals. A task that has been killed, as rmmod may have been, cannot
+ * bring pages, so it could not heal.
+ */
 struct dtrace_healing {
 	struct work_struct work;
 	struct list_head done;
@@ -471,7 +498,10 @@ static void dtrace_healing_do(struct dtrace_healing *healing)
 	flush_work(&healing->work);
 }
 
-/* Has the kernel's copying watched no more, nor anything else. */
+/*
+ * Unregisters all hooks. If ftrace has stopped, it may call this module for good; then this does
+ * not return.
+ */
 static void dtrace_memories_unwatch(void)
 {
 	if (!dtrace_watch_end()) {
@@ -481,8 +511,9 @@ static void dtrace_memories_unwatch(void)
 }
 
 /*
- * Leaves no breakpoint in any memory. None is wanted any more. A memory that is copied meanwhile is noted before it is copied,
- * behind the one that it is copied from, unless that has none any more.
+ * Takes all breakpoints out of all memories. None is wanted any more. A memory that is copied
+ * meanwhile is noted before it is copied, behind its original in the list, unless that has no
+ * breakpoints left.
  */
 void dtrace_memories_exit(void)
 {
@@ -504,7 +535,7 @@ void dtrace_memories_exit(void)
 	INIT_WORK_ONSTACK(&healing.work, dtrace_memories_heal_work);
 	dtrace_healing_do(&healing);
 	dtrace_memories_unwatch();
-	/* Those that were noted last. */
+	/* The copies that were noted last. */
 	dtrace_healing_do(&healing);
 	destroy_work_on_stack(&healing.work);
 	dtrace_traps_ignore();

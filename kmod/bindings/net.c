@@ -2,14 +2,17 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * The bodies of net.h. This object is built without ftrace: all of it runs in probe context.
+ * The bodies of net.h. This object is built without ftrace, because all of it runs in probe
+ * context.
  *
- * A place passes what its function is called with. A function that does not look at an argument, for its kernel lacks what
- * the argument is for, may be called with anything in its place: a compiler that knows this sets no register for it. So all
- * that is read here is read as D's programs read memory, and what cannot be read is no packet, and no socket.
+ * A place passes the registers that its function is called with. If a function ignores an argument,
+ * because its kernel is configured without what the argument is for, a compiler that knows this
+ * leaves the register unset, and it may hold anything. So all that is read here is read as D
+ * programs read memory (loads that may fault), and what cannot be read is no packet or no socket.
  *
- * How long a packet is the buffer knows at every place, from the network header to its end; what the header says of it is
- * written late on the way out, and untrue of what the stack has merged.
+ * The length of a packet is taken from the buffer: at every place it extends from the network
+ * header to the buffer's end. The header's own length is written late on the way out, and is wrong
+ * for packets that the stack has merged.
  */
 
 #include <linux/bpf.h>
@@ -32,7 +35,7 @@ static_assert(DTRACE_NET_SYN_SENT == TCP_SYN_SENT);
 static_assert(DTRACE_NET_FIN_WAIT2 == TCP_FIN_WAIT2 && DTRACE_NET_TIME_WAIT == TCP_TIME_WAIT);
 static_assert(DTRACE_NET_SYN == TCPHDR_SYN && DTRACE_NET_RST == TCPHDR_RST && DTRACE_NET_ACK == TCPHDR_ACK);
 
-/* Begins to tell of `skb`, of which it makes a copy. */
+/* Copies `skb` and fills in what is the same for all packets. */
 static bool dtrace_packet_begin(const struct sk_buff *skb, struct sk_buff *copy, struct dtrace_packet *out)
 {
 	if (copy_from_kernel_nofault(copy, skb, sizeof(*copy)))
@@ -40,15 +43,15 @@ static bool dtrace_packet_begin(const struct sk_buff *skb, struct sk_buff *copy,
 	*out = (struct dtrace_packet) {
 		.skb = skb,
 		.device = copy->dev,
-		/* As skb_transport_header(), which warns where there is none. */
+		/* As skb_transport_header(), which warns if there is none. */
 		.transport = copy->head + copy->transport_header,
 	};
 	return true;
 }
 
 /*
- * sk: the socket, if the place knows it better than the packet does. The network header is in place. False: there is no packet
- * that can be read.
+ * Describes a packet whose network header is in place. `sk`: the socket, if the place knows it
+ * better than the packet does. False: no packet can be read.
  */
 bool dtrace_packet_of(const struct sk_buff *skb, const struct sock *sk, struct dtrace_packet *out)
 {
@@ -58,7 +61,7 @@ bool dtrace_packet_of(const struct sk_buff *skb, const struct sock *sk, struct d
 	const void *header;
 	u32 length;
 
-	/* Of either version, what is wanted of the header is in its first 20 bytes. */
+	/* All that is needed of a header of either version is in its first 20 bytes. */
 	static_assert(offsetofend(struct ipv6hdr, nexthdr) <= sizeof(v4));
 	if (!dtrace_packet_begin(skb, &copy, out))
 		return false;
@@ -83,7 +86,10 @@ bool dtrace_packet_of(const struct sk_buff *skb, const struct sock *sk, struct d
 	return true;
 }
 
-/* A packet that gets its header of version 6 only now: it begins with what shall be behind that. */
+/*
+ * Describes a packet that is about to get its header of version 6: its data begins with what will
+ * be behind that header.
+ */
 bool dtrace_packet_of_flow6(const struct sk_buff *skb, const struct sock *sk, const struct flowi6 *flow,
 			    struct dtrace_packet *out)
 {
@@ -100,8 +106,9 @@ bool dtrace_packet_of_flow6(const struct sk_buff *skb, const struct sock *sk, co
 }
 
 /*
- * What a packet that this machine sends, its header written, has for the other side: the protocol behind the headers that a program may
- * have put between in version 6, of which there are four at most. What a tunnel or IPsec has made of it is theirs.
+ * The protocol of a packet that this machine sends, its header written, behind the extension
+ * headers that a program may have put in between in version 6. At most four of these are passed
+ * over. What a tunnel or IPsec has made of the packet is their protocol.
  */
 u8 dtrace_packet_brings(const struct dtrace_packet *packet)
 {
@@ -124,8 +131,8 @@ u8 dtrace_packet_brings(const struct dtrace_packet *packet)
 }
 
 /*
- * False: there is no socket that can be read. `whole`, as sk_fullsock() has it: it is more than the few words that are kept before and
- * after a connection.
+ * Reads a socket's state; false: no socket can be read. *whole is what sk_fullsock() returns: the
+ * socket is more than the few words that are kept before and after a connection.
  */
 static bool dtrace_sock_of(const struct sock *sk, int *state, bool *whole)
 {
@@ -138,7 +145,7 @@ static bool dtrace_sock_of(const struct sock *sk, int *state, bool *whole)
 	return true;
 }
 
-/* Whether a whole socket is of this kind. */
+/* Whether a whole socket is of this type and protocol. */
 static bool dtrace_sock_is(const struct sock *sk, u16 type, u16 protocol)
 {
 	u16 has_type, has_protocol;
@@ -147,13 +154,16 @@ static bool dtrace_sock_is(const struct sock *sk, u16 type, u16 protocol)
 	       !get_kernel_nofault(has_protocol, &sk->sk_protocol) && has_protocol == protocol;
 }
 
-/* The kernel's ticks in milliseconds: not by jiffies_to_msecs(), which may be traced itself. */
+/* Converts jiffies to milliseconds. jiffies_to_msecs() may be traced itself. */
 static u32 dtrace_msecs(u32 ticks)
 {
 	return (u64)ticks * MSEC_PER_SEC / HZ;
 }
 
-/* False: the socket is none of a connection, as the one by which the kernel refuses. */
+/*
+ * Describes an end of a connection; false: the socket belongs to none, such as the one by which the
+ * kernel sends resets.
+ */
 bool dtrace_tcp_of(const struct sock *sk, struct dtrace_tcp *out)
 {
 	int state;
@@ -170,9 +180,9 @@ bool dtrace_tcp_of(const struct sock *sk, struct dtrace_tcp *out)
 }
 
 /*
- * Whether the segment that it sends takes room in the sequence and was sent before: the end of what was sent (snd_nxt) moves after
- * the segment, and never back. Of Fast Open a connection sends the answer to who asked for it, once, when that is behind its end
- * already.
+ * Whether the segment that is being sent takes up sequence space and was sent before: snd_nxt moves
+ * after the segment is sent, and never back. With Fast Open a connection sends the answer to the
+ * peer's request once, when snd_nxt is beyond it already.
  */
 bool dtrace_tcp_resends(const struct dtrace_tcp *tcp, const struct dtrace_packet *packet)
 {
@@ -189,7 +199,7 @@ bool dtrace_tcp_resends(const struct dtrace_tcp *tcp, const struct dtrace_packet
 	return before(ntohl(header.seq), next);
 }
 
-/* What a header of TCP says; 0 if it cannot be read. */
+/* These return what a TCP header says; 0 if it cannot be read. */
 u8 dtrace_tcp_flags(const void *header)
 {
 	struct tcphdr tcp;
@@ -205,9 +215,10 @@ u32 dtrace_tcp_seq(const void *header)
 }
 
 /*
- * Whether the side of a connection that tells BPF by `op` that it stands has asked for it. If both sides have asked, both tell what one
- * that was asked tells. But that one is not accepted yet, so it is no program's: at the most a connection of MPTCP, whose `socket` is
- * another's as well.
+ * Whether the end that reports to BPF by `op` that its connection is established has requested the
+ * connection. If both ends have requested it, both report what an end reports that was requested.
+ * But the connection of such an end is not accepted yet, so it belongs to no program; at most it is
+ * one of MPTCP, whose `socket` belongs to another connection as well.
  */
 bool dtrace_tcp_was_active(const struct sock *sk, int op)
 {
@@ -220,7 +231,7 @@ bool dtrace_tcp_was_active(const struct sock *sk, int op)
 	       !get_kernel_nofault(owner, (const struct sock *const *)&socket->sk) && owner == sk;
 }
 
-/* Whether a connection without a socket has had all of the other side. */
+/* Whether a connection without a socket has received all of the peer's data. */
 bool dtrace_tcp_waits(const struct sock *tw)
 {
 	unsigned char substate;
@@ -229,7 +240,10 @@ bool dtrace_tcp_waits(const struct sock *tw)
 	       substate == TCP_TIME_WAIT;
 }
 
-/* Whether this is the other side's last segment, for a connection without a socket that has not had it yet. */
+/*
+ * Whether this is the peer's last segment, for a connection without a socket that has not received
+ * it yet.
+ */
 bool dtrace_tcp_ends(const struct sock *tw, const struct sk_buff *skb)
 {
 	const u8 mask = TCPHDR_FIN | TCPHDR_SYN | TCPHDR_RST | TCPHDR_ACK;
@@ -243,7 +257,7 @@ bool dtrace_tcp_ends(const struct sock *tw, const struct sk_buff *skb)
 	       (segment.tcp_flags & mask) == (TCPHDR_FIN | TCPHDR_ACK) && segment.end_seq == next + 1;
 }
 
-/* The socket, if it is one of UDP. */
+/* Returns the socket if it is one of UDP; otherwise NULL. */
 const struct sock *dtrace_udp_of(const struct sock *sk)
 {
 	int state;

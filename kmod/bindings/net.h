@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: The DTrace for Linux authors */
 
 /*
- * Packets, segments and sockets, as the places of sys/places/net.rs pass them; net.c holds the bodies, which run in probe
- * context and read whatever address they are given.
+ * Packets, segments and sockets, as the places of sys/places/net.rs pass them. net.c holds the
+ * bodies, which run in probe context and take any addresses.
  */
 #ifndef _DTRACE_NET_H
 #define _DTRACE_NET_H
@@ -15,37 +15,43 @@ struct net_device;
 struct sk_buff;
 struct sock;
 
-/* What a packet's header says, or will say: userland-lib/dlib/ip.d has the same layout. */
+/* What a packet's header says, or will say; userland-lib/dlib/ip.d has the same layout. */
 struct dtrace_ip {
-	/* The header; none if it has not been written yet. */
+	/* The header; NULL if it has not been written yet. */
 	const void *header;
 	const void *saddr;
 	const void *daddr;
-	/* Bytes behind the header. */
+	/* Number of bytes behind the header. */
 	u32 plength;
 	u8 version;
 };
 
-/* An end of a connection: userland-lib/dlib/tcp.d has the same layout. */
+/* An end of a connection; userland-lib/dlib/tcp.d has the same layout. */
 struct dtrace_tcp {
 	const struct sock *sk;
-	/* The same; none where the kernel keeps but a few words of the connection, before it is accepted and after its end. */
+	/*
+	 * The same as `sk`; NULL if the kernel keeps only a few words of the connection, before it
+	 * is accepted and after it has ended.
+	 */
 	const struct sock *whole;
 	/* TCP_* of the kernel. */
 	int state;
-	/* Whether it sends what it has sent before: at the place where it sends a segment, and nowhere else. */
+	/*
+	 * Whether it sends a segment that it has sent before; set only at the place where it sends
+	 * a segment.
+	 */
 	int resends;
-	/* The time before retransmission, milliseconds; 0 where the end is not whole. */
+	/* Time before retransmission, in milliseconds; 0 if `whole` is NULL. */
 	u32 rto;
 };
 
 struct dtrace_packet {
 	const struct sk_buff *skb;
-	/* Where it came from or goes to. */
+	/* Device that it came from or goes to. */
 	const struct net_device *device;
-	/* Whose packet it is, if anybody's. */
+	/* Socket that it belongs to; NULL: none. */
 	const struct sock *sk;
-	/* The header behind the one of struct dtrace_ip, and what it is (IPPROTO_*). */
+	/* The header behind that of struct dtrace_ip, and its protocol (IPPROTO_*). */
 	const void *transport;
 	u8 protocol;
 	struct dtrace_ip ip;
@@ -65,7 +71,7 @@ bool dtrace_tcp_waits(const struct sock *tw);
 bool dtrace_tcp_ends(const struct sock *tw, const struct sk_buff *skb);
 const struct sock *dtrace_udp_of(const struct sock *sk);
 
-/* The numbers that the places compare: protocols, states, bits of a segment's flags. */
+/* Numbers that the places compare: protocols, states, and bits of a segment's flags. */
 #define DTRACE_NET_TCP 6
 #define DTRACE_NET_UDP 17
 #define DTRACE_NET_SYN_SENT 2

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! The provider `cpc`: probes that fire when something has happened so and so often on a CPU.
+//! The provider `cpc`: probes that fire when an event has happened a number of times on a CPU.
 //!
-//! `EVENT-MODE-COUNT` fires each time that EVENT has happened COUNT times; MODE is `user`, `kernel` or `all`, for where.
-//! Events are those that the kernel counts itself and those that most processors do, as the kernel's performance events
-//! know them. Probes are made to order, if the machine can count what they ask for; whether a counter is free, their enabling
-//! tells.
-//! `arg0` is the address of the kernel code in which it happened, `arg1` that of user code; the other is 0.
+//! `EVENT-MODE-COUNT` fires each time EVENT has happened COUNT times. MODE is `user`, `kernel` or
+//! `all`, for the code in which the event is counted. The events are those that the kernel counts
+//! itself and those that most processors count, as perf knows them. Probes are made on request if
+//! the machine can count their event. Whether a counter is free is known only when the probe is
+//! enabled. `arg0` is the address of the kernel code in which the event happened, `arg1` that of
+//! user code; the other argument is 0.
 //!
-//! The kernel lets no events take more than a part of a CPU's time (`kernel.perf_cpu_time_max_percent`): what comes too often
-//! is passed over.
+//! perf lets events take only a part of a CPU's time (`kernel.perf_cpu_time_max_percent`) and skips
+//! those that come too often.
 
 use super::order::{self, Maker};
 use super::sample;
@@ -23,11 +24,11 @@ use dtrace_uapi::types::{Attribute, Class, ProviderAttributes, Stability};
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// An event by its name.
+/// An event with its name.
 struct Named {
     name: &'static [u8],
     event: Event,
-    /// The smallest COUNT: less would leave no time for anything else.
+    /// The smallest COUNT. A smaller one would leave no time for anything else.
     least: u64,
 }
 
@@ -35,12 +36,13 @@ const fn named(name: &'static [u8], event: Event, least: u64) -> Named {
     Named { name, event, least }
 }
 
-/// The kernel's clocks, in nanoseconds, expire no faster.
+/// The smallest period of the kernel's clocks, in nanoseconds; perf uses no shorter one
+/// (`kernel/events/core.c`).
 const CLOCK: u64 = 10_000;
-/// What processors count.
+/// The smallest COUNT of events that processors count.
 const HARDWARE: u64 = 5_000;
 
-/// Probes keep indices into this.
+/// Cookies of probes hold indices into this list.
 static EVENTS: [Named; 23] = [
     named(b"cpu_clock", Event::CpuClock, CLOCK),
     named(b"task_clock", Event::TaskClock, CLOCK),
@@ -61,7 +63,7 @@ static EVENTS: [Named; 23] = [
     named(b"stalled_cycles_frontend", Event::StalledFrontend, HARDWARE),
     named(b"stalled_cycles_backend", Event::StalledBackend, HARDWARE),
     named(b"ref_cycles", Event::RefCycles, HARDWARE),
-    // The names that are the same on every platform of other systems.
+    // The names that are the same on all platforms of other systems.
     named(b"PAPI_tot_cyc", Event::Cycles, HARDWARE),
     named(b"PAPI_tot_ins", Event::Instructions, HARDWARE),
     named(b"PAPI_br_ins", Event::Branches, HARDWARE),
@@ -78,7 +80,7 @@ const USUAL: &[&[u8]] = &[
     b"cpu_migrations-all-1",
 ];
 
-/// What a probe's name asks for.
+/// What a probe's name requests.
 #[derive(Clone, Copy)]
 struct Order {
     event: usize,
@@ -88,7 +90,7 @@ struct Order {
 }
 
 impl Order {
-    /// The bits of a cookie that are not the count's.
+    /// How many bits of a cookie hold everything but the count.
     const BITS: u32 = 10;
 
     fn parse(name: &[u8]) -> Option<Self> {
@@ -106,7 +108,8 @@ impl Order {
             let digit = digit.checked_sub(b'0').filter(|digit| *digit < 10)?;
             value = value.checked_mul(10)?.checked_add(u64::from(digit))?;
         }
-        // The kernel's periods have a sign.
+        // A cookie has 54 bits for the count. So it also fits the kernel's periods, which are
+        // signed.
         let least = EVENTS.get(event)?.least;
         let fits = (least..=u64::MAX >> Self::BITS).contains(&value);
         fits.then_some(Self {
@@ -143,12 +146,12 @@ impl Order {
     }
 }
 
-/// What a counter fires.
+/// What a counter fires. Called in any context, NMI included.
 struct Sample(ProbeRef);
 
 impl Overflow for Sample {
     fn overflow(&self, regs: Option<&Regs>) {
-        // Where tasks are switched the kernel knows but some of the registers.
+        // At a switch of tasks the kernel fills in only some of the registers.
         sample::fire(self.0, regs, sample::Registers::Some);
     }
 
@@ -157,7 +160,7 @@ impl Overflow for Sample {
     }
 }
 
-/// The provider's own part.
+/// The state of the provider.
 struct Cpc {
     cpus: Arc<CpuState<Watch<Sample>>>,
 }

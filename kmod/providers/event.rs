@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Probes with a documented meaning: what `proc`, `sched` and `io` have in common.
+//! Probes with a documented meaning: the part that `proc`, `sched`, `io` and similar providers
+//! share.
 //!
-//! Such a provider is two tables: its probes with the types of their arguments, and the [places](crate::sys::places) of
-//! the kernel with what each passage fires. One place may fire several probes, and several places the same one.
-//! Translators in the library make of an argument what the documentation promises; here it is as the kernel has it.
+//! Such a provider consists of two tables: its probes with the types of their arguments, and its
+//! sources, which are [places](crate::sys::places) of the kernel with the probes that they feed.
+//! One place may feed several probes, and several places may feed the same probe. Arguments are
+//! passed as the kernel has them; translators in the library convert them to what the documentation
+//! promises.
 //!
-//! A probe that no place of this kernel feeds does not exist. If one of several places cannot be attached the probe
-//! is not enabled at all: half of the events would be a lie.
+//! If no place of this kernel feeds a probe, the probe does not exist. If one of several places
+//! that feed a probe cannot be attached, the probe is not enabled at all, because it would report
+//! only some of its events.
 //!
-//! Invariant: a place is attached exactly while one of the probes that it feeds is enabled. Which probes those are is one
-//! word, so that a place which feeds several asks for each of them with one load.
+//! Invariant: a place is attached exactly while one of the probes that it feeds is enabled. The set
+//! of enabled probes is one word, so a place that feeds several probes needs one load to check each
+//! of them.
 
 use super::{attributes, put_text, EVOLVING, KERNEL};
 use crate::framework::{
@@ -29,14 +34,14 @@ use kernel::sync::{Arc, SetOnce};
 pub struct Arg {
     /// Its type in the kernel.
     native: &'static str,
-    /// The type that a translator gives it; empty if there is no need.
+    /// The type that a translator converts it to; empty if none is needed.
     translated: &'static str,
-    /// Which of the words it is that the probe fires with.
+    /// The index of the word, of those that the probe fires with.
     word: usize,
 }
 
 impl Arg {
-    /// Word `word`, as it is.
+    /// Word `word`, untranslated.
     pub const fn plain(native: &'static str, word: usize) -> Self {
         Self::translated(native, "", word)
     }
@@ -50,7 +55,7 @@ impl Arg {
         }
     }
 
-    /// Word `word`, a task, as the thread that it is.
+    /// Word `word`, a task, as a thread.
     pub const fn thread(word: usize) -> Self {
         Self::translated(TASK, "lwpsinfo_t *", word)
     }
@@ -70,22 +75,23 @@ pub struct Event {
 }
 
 impl Event {
-    /// A probe, with `args[0]`, `args[1]`, ...
+    /// Creates a probe with the arguments `args[0]`, `args[1]`, and so on.
     pub const fn new(name: &'static str, args: &'static [Arg]) -> Self {
         Self { name, args }
     }
 }
 
-/// A place, and what it means.
+/// A place, and the probes that it feeds.
 pub struct Source {
     at: At,
-    /// The probes that it feeds.
+    /// The set of these probes.
     feeds: u64,
     passed: fn(&Passage<'_>),
 }
 
 impl Source {
-    /// `passed` is called when the place is, and fires some of the probes `feeds`.
+    /// Creates a source. `passed` is called in probe context when the place is passed, and fires
+    /// some of the probes `feeds`.
     pub const fn new(at: At, feeds: &[usize], passed: fn(&Passage<'_>)) -> Self {
         Self {
             at,
@@ -95,7 +101,7 @@ impl Source {
     }
 }
 
-/// The set of these probes.
+/// The set of these probes, as bits.
 const fn bits(probes: &[usize]) -> u64 {
     let mut set = 0;
     let mut n = 0;
@@ -110,11 +116,11 @@ const fn bits(probes: &[usize]) -> u64 {
 pub struct Definition {
     /// Its name.
     pub name: &'static str,
-    /// Its probes, at most 64; their indices are what everything else refers to.
+    /// Its probes, at most 64. Sources and cookies refer to them by index.
     pub probes: &'static [Event],
-    /// What feeds them.
+    /// The places that feed them, at most 64.
     pub sources: &'static [Source],
-    /// Called before the first probe is enabled, when nothing is attached.
+    /// Called before the first probe is enabled, while nothing is attached.
     pub begin: fn(),
 }
 
@@ -126,14 +132,14 @@ pub struct Passage<'a> {
 }
 
 impl Passage<'_> {
-    /// Whether this probe is enabled. A place is attached for any of its probes, so that who has to compute
-    /// arguments asks first.
+    /// Whether this probe is enabled. A place stays attached while any of its probes is enabled, so
+    /// code that computes arguments checks this first.
     #[inline]
     pub fn wants(&self, probe: usize) -> bool {
         self.fires.enabled.load(Ordering::Relaxed) & 1 << probe != 0
     }
 
-    /// Fires this probe, if it is enabled.
+    /// Fires this probe if it is enabled.
     #[inline]
     pub fn fire(&self, probe: usize, words: &[u64]) {
         if !self.wants(probe) {
@@ -147,10 +153,10 @@ impl Passage<'_> {
     }
 }
 
-/// Who is told of the places.
+/// The receiver of all passages. Called in probe context.
 struct Fires {
     definition: &'static Definition,
-    /// By their indices; `None` is one that nothing feeds.
+    /// The probes by index. `None`: no place feeds it.
     probes: SetOnce<KVVec<Option<ProbeRef>>>,
     enabled: AtomicU64,
 }
@@ -196,7 +202,7 @@ impl EventProvider {
 
     /// Calls `f` with the places that feed some of the probes `some` and none of the probes `none`.
     fn places(&self, some: u64, none: u64, f: impl FnOnce(&Places<Fires>, &[usize])) {
-        // As many as a provider may have.
+        // On the stack, because detaching must not allocate.
         let mut list = [0; MAX_SOURCES];
         let mut len = 0usize;
         for (n, source) in self.definition().sources.iter().enumerate() {
@@ -211,7 +217,7 @@ impl EventProvider {
     }
 }
 
-/// The most places that a provider has.
+/// The most sources that a provider may have.
 const MAX_SOURCES: usize = 64;
 
 fn set_of(probes: &[ProbeRef]) -> u64 {
@@ -241,7 +247,8 @@ impl Provider for EventProvider {
         if old == 0 {
             (self.definition().begin)();
         }
-        // First the probes: a place fires at once, and its other probes may be enabled already.
+        // Set the bits before attaching: a place may be passed at once, and its other probes may be
+        // enabled already.
         self.fires.enabled.store(old | new, Ordering::Relaxed);
         let mut missed = 0;
         let mut why = ENODEV;

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! The provider `fbt`: entry and return of every function that the kernel can patch, of its own and of loaded modules.
+//! The provider `fbt`: entry and return of every function that the kernel can patch, in the kernel
+//! itself and in loaded modules.
 //!
-//! `arg0`, `arg1`, … of an entry are the function's arguments. Of a return, `arg0` is the address that the function returns
-//! to and `arg1` its value. An entry fires whatever becomes of the return; a return that the call could not hook is counted
-//! (`returns.c` says which).
+//! `arg0`, `arg1`, … of an entry are the function's arguments. Of a return, `arg0` is the address
+//! that the function returns to, and `arg1` is its value. An entry fires even if the return of the
+//! call cannot be hooked. Such a return is counted (`returns.c` lists the reasons).
 //!
-//! A function has a probe for each of its addresses: several static functions of one name make several probes of one name.
-//! Names follow the kernel's own (`available_filter_functions`), so that of several names of one address it is the
-//! first. Left out are functions whose name is longer than the contract's field; their number goes to the kernel's log.
+//! A function has a probe for each of its addresses: several static functions of one name make
+//! several probes of one name. Names are those of `available_filter_functions`; if an address has
+//! several names, it is the first. A function whose name is longer than the field in `uapi` is left
+//! out; the number of these functions goes to the kernel's log.
 //!
-//! Modules' functions come when the module has started and go before its code does.
+//! The functions of a module appear when the module has started, and go before its code does.
 
 use super::function::{FunctionProbes, Shape, Site};
 use super::{attributes, KERNEL, PRIVATE};
@@ -27,7 +29,7 @@ use kernel::alloc::KVVec;
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
 
-/// How functions fire.
+/// How kernel functions fire.
 pub struct Fbt;
 
 impl Shape for Fbt {
@@ -78,7 +80,7 @@ struct Loaded {
     probes: KVVec<ProbeRef>,
 }
 
-/// The registered provider, following modules.
+/// The registered provider, which follows modules.
 #[pin_data]
 struct Fbts {
     registration: Registration,
@@ -92,10 +94,10 @@ pub struct Handle {
     _notifier: Pin<KBox<Notifier<Followed>>>,
 }
 
-/// The registered provider as the notifier owns it.
+/// The registered provider, as the notifier owns it.
 struct Followed(Arc<Fbts>);
 
-/// What will hook the provider's functions.
+/// Creates the set of functions to hook, without sites.
 pub fn functions() -> Result<Arc<FunctionProbes<Fbt>>> {
     Ok(Arc::new(FunctionProbes::new(None)?, GFP_KERNEL)?)
 }
@@ -112,7 +114,8 @@ pub fn register(framework: &Arc<Framework>, functions: Arc<FunctionProbes<Fbt>>)
         }),
         GFP_KERNEL,
     )?;
-    // The notifier first: a module that starts meanwhile is seen twice, and its second sight finds its probes there.
+    // The notifier first: a module that starts meanwhile is seen twice, and the second time its
+    // probes already exist.
     let notifier = Notifier::new(Followed(fbts.clone()))?;
     fbts.populate(Functions::all)?;
     Ok(Handle {
@@ -121,8 +124,9 @@ pub fn register(framework: &Arc<Framework>, functions: Arc<FunctionProbes<Fbt>>)
 }
 
 impl Fbts {
-    /// Creates the probes of functions that have none yet. They are looked up with the framework locked, so that a
-    /// module that goes meanwhile is removed afterwards. An error leaves no probe behind.
+    /// Creates the probes of functions that have none yet. `functions` is called with the
+    /// framework's mutex held, so a module that goes meanwhile is removed afterwards. An error
+    /// leaves no probe behind.
     fn populate(&self, functions: impl FnOnce() -> Result<Functions>) -> Result {
         self.registration.populate(|batch| {
             let functions = functions()?;
@@ -156,7 +160,8 @@ impl Fbts {
         })
     }
 
-    /// Removes the probes of a module. They may stand in two places, should it have been seen twice.
+    /// Removes the probes of a module. The list may have two entries for a module that was seen
+    /// twice.
     fn forget(&self, module: &[u8]) {
         while let Some(gone) = self.take(module) {
             self.registration.remove(&gone.probes);
@@ -166,7 +171,8 @@ impl Fbts {
         }
     }
 
-    /// Takes a module out of the list, which is not locked afterwards: populating locks the framework first.
+    /// Takes a module off the list. The list is unlocked on return, because populating takes the
+    /// framework's mutex first.
     fn take(&self, module: &[u8]) -> Option<Loaded> {
         let mut loaded = self.loaded.lock();
         let at = loaded.iter().position(|l| *l.module == *module)?;
@@ -183,7 +189,7 @@ fn create(
 ) -> Result<Site> {
     let site = Site::create(batch, ip, 0, module.unwrap_or(KERNEL), func)?;
     if let Some(module) = module {
-        // Functions come in the order of their addresses, so it is nearly always the last one.
+        // Functions come sorted by address, so it is nearly always the last entry.
         let at = match loaded.iter().rposition(|l| *l.module == *module) {
             Some(at) => at,
             None => {

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Providers of other kernel modules, by the C interface of `include/linux/dtrace_provider.h`.
+//! Providers in other kernel modules, which use the C interface of
+//! `include/linux/dtrace_provider.h`.
 //!
-//! A module cannot go while one of its probes is armed: each holds a reference to it. So a removal finds nothing armed, or
-//! is refused. What comes later, of a consumer that still knows the provider, finds it without its module.
+//! A module cannot be unloaded while one of its probes is armed, because each armed probe holds a
+//! reference to the module. Removing a provider is refused while any of its probes is armed. Calls
+//! that come after the removal, from consumers that still know the provider, find it without its
+//! module and fail.
 //!
-//! Invariant: the module's functions are called only while it is registered and the provider's lock is held; the framework's lock
-//! comes first.
+//! Invariant: the module's functions are called only while the provider is registered and its lock
+//! (`Foreign::module`) is held. The framework's mutex is taken before that lock.
 
 use super::put_text;
 use crate::framework::{
@@ -20,13 +23,13 @@ use dtrace_uapi::types::ProviderAttributes;
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
 
-/// A provider of another module's.
+/// A provider in another module.
 #[pin_data]
 pub struct Foreign {
     name: &'static str,
     attributes: ProviderAttributes,
     privileges: u32,
-    /// Nothing once the module has removed it.
+    /// `None` once the module has removed the provider.
     #[pin]
     module: Mutex<Option<Module>>,
     #[pin]
@@ -35,7 +38,7 @@ pub struct Foreign {
 
 struct Module {
     client: Client,
-    /// How many probes are armed.
+    /// The number of armed probes.
     armed: usize,
 }
 
@@ -91,7 +94,7 @@ impl Provider for Foreign {
     }
 }
 
-/// What other modules call.
+/// Handles the calls of other modules.
 pub struct Foreigners {
     framework: Arc<Framework>,
 }
@@ -136,7 +139,8 @@ impl Interface for Foreigners {
             }
             *module = None;
         }
-        // Its end locks the framework, and so is not for under a lock that a provider's functions take.
+        // Dropping the registration takes the framework's mutex, so it must not happen under a lock
+        // that the provider's functions take.
         let registration = foreign.registration.lock().take();
         drop(registration);
         Ok(())
@@ -171,7 +175,7 @@ impl Interface for Foreigners {
     }
 }
 
-/// Lets other modules be providers.
+/// Opens the interface to other modules.
 pub fn open(framework: &Arc<Framework>) -> Result<Exports<Foreigners>> {
     let framework = framework.clone();
     Exports::open(Arc::new(Foreigners { framework }, GFP_KERNEL)?)

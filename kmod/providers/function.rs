@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Probes at the two ends of kernel functions: what `fbt` and `syscall` have in common.
+//! Probes at the two ends of kernel functions: the part that `fbt` and `syscall` share.
 //!
-//! A [`Site`] is a function with its two probes and the set of them that are armed. That set alone decides what a call
-//! fires; the tracer calls the function's entry as long as it is not empty, and the return of those calls whose entry asked for
-//! it.
+//! A [`Site`] is a function with its two probes and the set of those that are armed. This set alone
+//! decides which probes a call fires. While it is not empty, the tracer calls us at the entry of
+//! the function. It calls us at the return of those calls for which the entry has requested that.
 //!
-//! A function may have two sites, of two [kinds](Shape::kind): a call fires those of one. They share what ftrace knows of the
-//! function, which is called as long as one of them is armed: two tracers at one function would cost more than both firings.
-//! A site's *place* is the function's address with the kind in its lowest bit.
+//! A function may have two sites, one for each [kind](Shape::kind) of call; a call fires the probes
+//! of one site. Both sites share one tracer, which ftrace calls while either site is armed, because
+//! two tracers at one function would cost more than both firings. A site's *place* is the
+//! function's address with the kind in its lowest bit.
 //!
-//! A probe's cookie is its place, turned left by one bit, with the end in the lowest bit; kernel
-//! addresses have their upper bit set, which is what the turn overwrites.
+//! A probe's cookie is its place, rotated left by one bit, with the end in the lowest bit. The
+//! highest bit of the place is lost by that, but it is set in every kernel address, so `decode()`
+//! sets it again.
 
 use crate::framework::{any_reads_user, concern, unhooked, Batch, Concern, Failed, ProbeRef};
 use crate::sys::ftrace::{Change, Hooks, Tracer, Wanted};
@@ -25,12 +27,12 @@ use kernel::alloc::KVVec;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// An end of a function.
+/// One of the two ends of a function.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// Its first instruction.
+    /// The first instruction.
     Entry,
-    /// Its return.
+    /// The return.
     Return,
 }
 
@@ -46,48 +48,50 @@ impl End {
 const ENTRY: u8 = 1;
 const RETURN: u8 = 2;
 
-/// The second kind of a function's sites. No function begins at an odd address.
+/// The second kind of site. It fits into the lowest bit because no function begins at an odd
+/// address.
 pub const OTHER: usize = 1;
 
-/// What differs between the providers: how a firing looks.
+/// What differs between the providers: how a call fires.
 pub trait Shape: Send + Sync + 'static {
-    /// Which of a function's sites a call fires, 0 or [`OTHER`]; asked at its entry, for the return too.
+    /// The kind of the current call, 0 or [`OTHER`], which selects the site. Decided at the entry,
+    /// for the return as well.
     #[inline]
     fn kind() -> usize {
         0
     }
 
-    /// Fires the probe of a call of this kind.
+    /// Fires the entry probe of a call of this kind.
     fn entry(kind: usize, probe: ProbeRef, caller: u64, regs: &Regs);
 
-    /// Whether those who do not see the whole machine may have the probes.
+    /// Whether consumers that do not see the whole machine may have the probes.
     const HAS_USERS: bool = false;
 
     /// Whether entries may wait for memory of the program.
     const DEFERS: bool = false;
 
-    /// Whether the probe of a call would miss memory if it fired.
+    /// Whether a firing of the entry probe would lack memory of the program.
     fn misses(_kind: usize, _probe: ProbeRef) -> bool {
         false
     }
 
-    /// Brings the memory, and fires the probe of a call. May sleep.
+    /// Brings the missing memory and fires the entry probe. May sleep.
     fn late(_kind: usize, _probe: ProbeRef, _caller: u64) {}
 
-    /// Fires the probe of a return.
+    /// Fires the return probe.
     fn leave(probe: ProbeRef, caller: u64, value: u64);
 }
 
-/// A function with probes.
+/// A function with its two probes.
 pub struct Site {
     place: AtomicUsize,
     entry: ProbeRef,
     leave: ProbeRef,
-    /// Whether calls are hooked where they return.
+    /// Whether returns of calls may be hooked.
     returns: bool,
-    /// Read in probe context.
+    /// The set of armed ends. Read in probe context.
     armed: AtomicU8,
-    /// What `armed` is about to be; equal to it but within a change.
+    /// The set that `armed` is about to become. Differs from `armed` only during a change.
     wanted: AtomicU8,
 }
 
@@ -113,7 +117,8 @@ impl Site {
         })
     }
 
-    /// The same of a function that never returns, and whose calls are not to be hooked: its second probe can be had, but does not fire.
+    /// Marks the function as one that never returns. Its calls are not hooked: its return probe can
+    /// be enabled but does not fire.
     pub fn endless(self) -> Self {
         Self {
             returns: false,
@@ -121,7 +126,7 @@ impl Site {
         }
     }
 
-    /// What stands for this end in `armed`.
+    /// The bit of this end in `armed`. It is 0 for the return of an endless function.
     fn bit(&self, end: End) -> u8 {
         match end {
             End::Return if !self.returns => 0,
@@ -135,18 +140,18 @@ impl Site {
         new & self.bit(end) != 0
     }
 
-    /// Where the function is.
+    /// The address of the function.
     fn address(&self) -> usize {
         self.ip() & !OTHER
     }
 
-    /// What is armed and what is about to be.
+    /// The sets `armed` and `wanted`.
     fn state(&self) -> (u8, u8) {
         let armed = self.armed.load(Ordering::Relaxed);
         (armed, self.wanted.load(Ordering::Relaxed))
     }
 
-    /// Both probes.
+    /// Both probes, the entry first.
     pub fn probes(&self) -> [ProbeRef; 2] {
         [self.entry, self.leave]
     }
@@ -181,14 +186,14 @@ fn decode(cookie: u64) -> (usize, End) {
     ((cookie >> 1 | 1 << 63) as usize, end)
 }
 
-/// The sites of a provider, called by its tracer.
+/// The sites of a provider, which its tracer calls.
 struct SiteHooks<S> {
     map: IpMap<Site>,
     _shape: PhantomData<S>,
 }
 
 impl<S: Shape> SiteHooks<S> {
-    /// The site of a call of the function, and its kind, where that end is armed.
+    /// The kind of the current call and the site for it, if that end of the site is armed.
     fn armed(&self, ip: usize, end: u8) -> Option<(usize, &Site)> {
         let kind = S::kind();
         let site = self.map.get(ip | kind)?;
@@ -196,7 +201,7 @@ impl<S: Shape> SiteHooks<S> {
     }
 }
 
-/// The return of a call of the function, if it fires for anybody.
+/// The return of a call, if it would fire for any consumer.
 #[inline]
 fn wanted(site: &Site, place: usize) -> Option<Wanted> {
     let of_users = match concern(site.leave) {
@@ -246,7 +251,8 @@ impl<S: Shape> Hooks for SiteHooks<S> {
     }
 
     fn detour(&self, ip: usize, caller: u64) {
-        // What goes meanwhile is no more to fire; what it was stays.
+        // A probe that was disabled since the function was sent here does not fire. The site itself
+        // stays in memory.
         if let Some((kind, site)) = self.armed(ip, ENTRY) {
             S::late(kind, site.entry, caller);
         }
@@ -262,9 +268,10 @@ impl<S: Shape> Hooks for SiteHooks<S> {
     }
 }
 
-/// Probes that fire within another provider's, where both are of one function.
+/// Probes that fire inside those of another provider at the same function.
 pub trait Inside: Send + Sync {
-    /// Has them called from now on as far as that decides the order.
+    /// Registers the tracer with ftrace, because the order of registration decides which one is
+    /// inside.
     fn prepare(&self) -> Result;
 }
 
@@ -281,7 +288,8 @@ impl<S: Shape> Inside for FunctionProbes<S> {
 }
 
 impl<S: Shape> FunctionProbes<S> {
-    /// No sites. At one function, `inside` fires after the entry's probe and before the return's.
+    /// Creates a set without sites. At a function that both trace, `inside` fires after the entry
+    /// probe and before the return probe of this set.
     pub fn new(inside: Option<Arc<dyn Inside>>) -> Result<Self> {
         let hooks = SiteHooks {
             map: IpMap::new()?,
@@ -302,12 +310,12 @@ impl<S: Shape> FunctionProbes<S> {
         self.map().get(ip).is_some()
     }
 
-    /// Adds sites, nothing of which is armed.
+    /// Adds sites, none of which is armed.
     pub fn add(&self, sites: KVVec<Site>) -> Result {
         self.map().extend(sites)
     }
 
-    /// Removes the site of a probe, nothing of which is armed.
+    /// Removes the site of a probe. No end of it is armed.
     pub fn remove(&self, probe: ProbeRef) {
         self.map().remove(decode(probe.cookie()).0);
     }
@@ -315,7 +323,8 @@ impl<S: Shape> FunctionProbes<S> {
     /// Arms probes, as [`Provider::enable`](crate::framework::Provider::enable).
     pub fn enable(&self, probes: &[ProbeRef], failed: &mut Failed) {
         if let Some(inside) = &self.inside {
-            // Where this fails the same will fail below, which is told.
+            // If this fails, the registration of this tracer fails below for the same reason, and
+            // that is reported.
             let _ = inside.prepare();
         }
         let checked = Validity::new();
@@ -331,7 +340,7 @@ impl<S: Shape> FunctionProbes<S> {
         if let Err(error) = self.switch(&batch) {
             for probe in probes {
                 let (place, end) = decode(probe.cookie());
-                // The others have been noted above.
+                // Probes that are not about to be armed were added to `failed` above.
                 if self
                     .map()
                     .get(place)
@@ -353,7 +362,7 @@ impl<S: Shape> FunctionProbes<S> {
                 continue;
             };
             if batch.want(site, end, false).is_err() {
-                // No memory for a batch: this one on its own.
+                // There is no memory to add it to the batch, so disarm it alone.
                 self.disable_one(site, end);
             }
         }
@@ -368,7 +377,7 @@ impl<S: Shape> FunctionProbes<S> {
         }
     }
 
-    /// Disarms one end of one site, without memory.
+    /// Disarms one end of one site without allocating.
     fn disable_one(&self, site: &Site, end: End) {
         let old = site.armed.load(Ordering::Relaxed);
         let new = old & !site.bit(end);
@@ -386,7 +395,7 @@ impl<S: Shape> FunctionProbes<S> {
         }
     }
 
-    /// What is armed and what is about to be of the function's other site.
+    /// The sets `armed` and `wanted` of the function's other site.
     fn other(&self, site: &Site) -> (u8, u8) {
         let other = self.map().get(site.ip() ^ OTHER);
         other.map_or((0, 0), Site::state)
@@ -399,7 +408,7 @@ impl<S: Shape> FunctionProbes<S> {
             let ((old, new), (others_old, others_new)) = (site.state(), self.other(site));
             let was = old | others_old != 0;
             let will = new | others_new != 0;
-            // Where both of a function's sites change, one of them speaks for both.
+            // If both sites of a function change, only the one with kind 0 edits the filter.
             let silent = site.ip() & OTHER != 0 && others_old != others_new;
             match (was, will) {
                 (false, true) if !silent => add.push(site.address(), GFP_KERNEL)?,

@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! The provider `io`: transfers to and from block devices, and what NFS asks its servers for.
+//! The provider `io`: transfers to and from block devices, and requests of NFS to its servers.
 //!
-//! `start` fires in the task that hands a transfer to the block layer, which is a thread of the kernel for what is written back
-//! later; `done` fires wherever the device's interrupt comes. Both name the same blocks, so that `args[0]->b_edev` and
-//! `args[0]->b_blkno` tell which `done` belongs to which `start`. On a stack of devices every layer has its own. A write that is to be
-//! flushed from its device's cache is done when that is.
+//! `start` fires in the task that hands a transfer to the block layer; for data that are written
+//! back later this is a kernel thread. `done` fires in the context in which the device reports the
+//! end, usually an interrupt. Both name the same blocks, so `args[0]->b_edev` and
+//! `args[0]->b_blkno` identify the `done` that belongs to a `start`. In a stack of devices each
+//! layer has its own transfers. A write that includes a flush of the device's cache is done when
+//! the flush is.
 //!
-//! `wait-start` and `wait-done` are of a task that hands over a transfer and waits for just that. Who waits for a page of the
-//! cache, or for a buffer, waits for whatever fills it, and the kernel does not say which transfer that is.
+//! `wait-start` and `wait-done` fire for a task that submits a transfer and waits for that transfer
+//! alone. A task that waits for a page of the cache, or for a buffer, waits for whatever fills it,
+//! and the kernel does not report which transfer that is.
 //!
-//! NFS is a module that may come after a consumer; its transfers fire from then on. There is nobody who waits for just one of
-//! them.
+//! NFS is a module that may be loaded after a consumer has begun; its transfers fire from then on.
+//! They have no wait probes, because no task waits for just one of them.
 //!
-//! Of the file that a transfer is for the name is known where its pages are the file's, so not of direct transfers.
+//! The name of the file is known if the pages belong to the file, so not for direct transfers.
 
 use super::event::{register as register_events, Arg, Definition, Event, Passage, Source};
 use super::pending::Pending;
@@ -30,7 +33,7 @@ const WAIT_DONE: usize = 3;
 
 const NATIVE: &str = "dtrace_io_t *";
 
-/// What every probe of the provider passes.
+/// The arguments of every probe of the provider.
 const TRANSFER: [Arg; 3] = [
     Arg::translated(NATIVE, "bufinfo_t *", 0),
     Arg::translated(NATIVE, "devinfo_t *", 0),
@@ -82,7 +85,7 @@ fn requested(passage: &Passage<'_>) {
     passage.fire(START, &[io::requested(passage.call).addr()]);
 }
 
-/// The transfers that have been written but not flushed: by their bios, how many bytes.
+/// Transfers that have been written but not flushed: the size in bytes, by the address of the bio.
 static WRITTEN: Pending<512> = Pending::new();
 
 fn request_done(passage: &Passage<'_>) {

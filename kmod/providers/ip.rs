@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! The provider `ip`: packets that this machine sends, forwards and receives, of both versions of the protocol.
+//! The provider `ip`: packets of IPv4 and IPv6 that this machine sends, forwards and receives.
 //!
-//! `send` fires for what is handed to a device, each fragment of its own; `receive` for what a device has delivered,
-//! before a firewall looks at it and before fragments are put together. What the devices themselves cut and merge is
-//! one packet to both. Packets to this machine itself are sent and received by its loopback device.
+//! `send` fires for each packet that is handed to a device, and for each fragment. `receive` fires
+//! for each packet that a device has delivered, before the firewall sees it and before fragments
+//! are reassembled. Segments that the device splits, or that were merged on receipt, count as one
+//! packet for both probes. Packets that the machine sends to itself are sent and received by its
+//! loopback device.
 
 use super::event::{register as register_events, Arg, Definition, Event, Passage, Source};
 use crate::framework::{Framework, Registration};

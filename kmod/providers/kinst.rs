@@ -3,16 +3,20 @@
 
 //! The provider `kinst`: single instructions of the kernel.
 //!
-//! `kinst:MODULE:FUNCTION:OFFSET` fires before the instruction is executed that begins OFFSET bytes (decimal) behind the first of
-//! the function. `arg0` is its address, and `regs[]` are all registers. The names are those that FreeBSD gave them.
+//! `kinst:MODULE:FUNCTION:OFFSET` fires before an instruction is executed: the one that begins
+//! OFFSET bytes (decimal) after the start of the function. `arg0` is its address, and `regs[]` has
+//! all registers. The names are FreeBSD's.
 //!
-//! Probes are made to order: a description whose function and name hold no wildcard makes its probe if there is such an
-//! instruction and the kernel lets it be stopped at. Nothing of an instruction is kept but the names, and it is looked up anew when
-//! it is enabled. Probes go before their module's code does, as the kernel leaves a dead breakpoint where one is set; those that
-//! were there before come when the module has started again, at what has their names then.
+//! Probes are made on request: a description whose function and name hold no wildcard creates its
+//! probe if such an instruction exists and the kernel allows a breakpoint at it. Only the names are
+//! kept; the instruction is looked up again when the probe is enabled. The probes of a module are
+//! removed before its code goes, because the kernel would leave a dead breakpoint behind. When the
+//! module has started again, the probes that existed before are made again, at the instructions
+//! that have their names then.
 //!
-//! The kernel passes over an instruction that is executed in the midst of another breakpoint's handling, and only counts that. The next
-//! firing of the probe tells the consumers how many were lost before it, or, after the last one, the end of their tracing does.
+//! If an instruction is executed while the kernel handles another breakpoint, the kernel skips the
+//! probe and only counts that. The consumers learn the number of these drops when the probe fires
+//! next, or else when their tracing ends.
 
 use super::order::{self, Maker, Orders};
 use super::{attributes, KERNEL, PRIVATE};
@@ -39,7 +43,8 @@ impl Hit for Stop {
     }
 }
 
-/// The offset that a probe's name is; the shortest way to write it, so that an instruction has one name.
+/// Parses a probe's name as an offset. Leading zeros are refused, so that an instruction has one
+/// name only.
 fn offset(name: &[u8]) -> Option<usize> {
     if name.is_empty() || name.len() > 1 && name.starts_with(b"0") {
         return None;
@@ -52,7 +57,7 @@ fn offset(name: &[u8]) -> Option<usize> {
     Some(value)
 }
 
-/// The instruction of that name, if there is one.
+/// Looks up the instruction of this name.
 fn find([module, func]: [&[u8]; 2], name: &[u8]) -> Result<Option<Instruction>> {
     let Some(offset) = offset(name) else {
         return Ok(None);
@@ -104,12 +109,13 @@ impl Maker for Kinst {
     }
 }
 
-/// The registered provider as the notifier owns it.
+/// The registered provider, as the notifier owns it.
 pub struct Followed(Orders<Kinst>);
 
 impl Events for Followed {
-    // A probe that is removed before stays among theirs until its jump is undone, and for ever where its module goes first
-    // (`kill_optimized_kprobe()` of Linux 7.2 takes it off the list of those to be freed).
+    // If a probe is removed before kprobes handle the module's end, kprobes keep it on a list until
+    // its jump is undone. If the module goes first, it stays there for ever (in Linux 7.2
+    // `kill_optimized_kprobe()` takes it off the list of those to be freed).
     const AFTER_KPROBES: bool = true;
 
     fn live(&self, module: &Module) {
@@ -124,7 +130,7 @@ impl Events for Followed {
     }
 }
 
-/// The provider in operation, following modules. Dropping it ends it.
+/// The provider in operation, which follows modules. Dropping it ends it.
 pub type Handle = Pin<KBox<Notifier<Followed>>>;
 
 /// Registers the provider. It has no probes yet.

@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! The provider `lockstat`: locks that are taken and given up, and what waiting for them costs.
+//! The provider `lockstat`: acquisition and release of locks, and the time spent waiting for them.
 //!
-//! An adaptive lock is a mutex. What illumos calls a readers/writer lock is two things in Linux, the `rw_semaphore`, which
-//! sleeps, and the `rwlock_t`, which spins: the `rw-` probes are of both, and `rw-block` is of the first, `rw-spin` of the
-//! second. The mode is 0 for a writer, 1 for a reader. `-spin` and `-block` fire when that way of waiting ends, with
-//! the time that it took, in nanoseconds; a mutex may spin and block in turn.
+//! An adaptive lock is a mutex. What illumos calls a readers/writer lock is two kinds of lock in
+//! Linux: the `rw_semaphore`, which sleeps, and the `rwlock_t`, which spins. The `rw-` probes are
+//! for both; `rw-block` is for the first and `rw-spin` for the second. The mode is 0 for a writer
+//! and 1 for a reader. `-spin` and `-block` fire when that kind of wait ends, with its duration in
+//! nanoseconds. A wait for a mutex may spin and block in turn.
 //!
-//! The `rt-` probes are Linux' own, of the `rt_mutex`, by which who waits lends its priority to who holds it.
+//! The `rt-` probes are specific to Linux. They are for the `rt_mutex`, whose holder inherits the
+//! priority of its waiters.
 //!
-//! Missing are `rw-upgrade`, which Linux cannot do, and `thread-spin`. What inlined code takes is not seen, nor are
-//! counting semaphores, nor what futexes do with an `rt_mutex`.
+//! `rw-upgrade` is missing because Linux has no such operation, and so is `thread-spin`. The
+//! provider does not see locks that inlined code takes, counting semaphores, and what futexes do
+//! with an `rt_mutex`.
 //!
-//! Waits are timed for 4,096 waiters at once; more than that, and those that began before the probe was enabled, are not told of.
+//! At most 4,096 waits are timed at once. Further waits fire no probe, and neither do waits that
+//! began before the probe was enabled.
 
 use super::event::{register as register_events, Arg, Definition, Event, Passage, Source};
 use super::pending::Pending;
@@ -40,13 +44,13 @@ const RT_ACQUIRE: usize = 13;
 const RT_BLOCK: usize = 14;
 const RT_RELEASE: usize = 15;
 
-/// Those that the tracepoints tell of.
+/// The probes that the contention tracepoints feed.
 const WAITS: [usize; 5] = [ADAPTIVE_SPIN, ADAPTIVE_BLOCK, RW_SPIN, RW_BLOCK, RT_BLOCK];
 
 const MUTEX: Arg = Arg::plain("struct mutex *", 0);
 const RT_MUTEX: Arg = Arg::plain("struct rt_mutex *", 0);
 const SPINLOCK: Arg = Arg::plain("spinlock_t *", 0);
-/// Of either kind.
+/// The address of a lock of either kind.
 const RWLOCK: Arg = Arg::plain("uintptr_t", 0);
 const TIME: Arg = Arg::plain("uint64_t", 1);
 const RW_WAIT: [Arg; 3] = [RWLOCK, TIME, Arg::plain("int", 2)];
@@ -115,19 +119,21 @@ pub fn register(framework: &Arc<Framework>) -> Result<Registration> {
     register_events(framework, &LOCKSTAT)
 }
 
-/// The waits that have begun: the time, and below it the byte that tells how.
+/// Waits that have begun. The lowest byte of a value holds the tracepoint's flags, the rest the
+/// time in nanoseconds.
 static PENDING: Pending<4096> = Pending::new();
 
 const FLAGS_BITS: u32 = 8;
 
 fn waits(passage: &Passage<'_>) {
     let (lock, flags) = lock::waits(passage.call);
-    // Known of from the function that this is told in.
+    // Waits for spinlocks are reported by the slow-path function, within which this tracepoint is
+    // passed.
     if matches!(Wait::of(flags), Some(Wait::Spin)) {
         return;
     }
     let now = clock::monotonic();
-    // Who waits in another way from now on has ended the first.
+    // A task that begins to wait in another way has ended its first wait.
     end_wait(passage, lock, now);
     if Wait::of(flags).is_some() {
         PENDING.begin(lock::wait_key(lock), now << FLAGS_BITS | flags);

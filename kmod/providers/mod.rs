@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! The providers, one a file. They know the framework and [`sys`](crate::sys), not each other; what `fbt` and `syscall` have in
-//! common is [`function`], what those with documented events have is [`event`], those whose probes are made when they are asked
-//! for have [`order`], those that look at what was stopped [`sample`].
+//! The providers, one per file. They know the framework and [`sys`](crate::sys), not each other.
+//! Code that several of them share is in four modules: [`function`] for `fbt` and `syscall`,
+//! [`event`] for providers with documented events, [`order`] for those whose probes are made on
+//! request, and [`sample`] for those that sample interrupted code.
 
 mod cpc;
 mod event;
@@ -34,7 +35,7 @@ use dtrace_uapi::types::{Attribute, Class, ProviderAttributes, Stability};
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// Providers in operation. Dropping it ends them.
+/// All providers in operation. Dropping it ends them.
 pub struct Providers {
     _profile: Registration,
     _cpc: Registration,
@@ -55,15 +56,15 @@ pub struct Providers {
     _foreign: Exports<foreign::Foreigners>,
 }
 
-/// How the kernel itself is called where a probe's description names a module.
+/// The module name of the kernel itself in probe descriptions.
 const KERNEL: &[u8] = b"vmlinux";
 
-/// What may change at any time.
+/// An interface that may change at any time.
 const PRIVATE: Attribute = Attribute::new(Stability::Private, Stability::Private, Class::Unknown);
-/// What may change with a minor release.
+/// An interface that may change with a minor release.
 const EVOLVING: Attribute = Attribute::new(Stability::Evolving, Stability::Evolving, Class::Isa);
 
-/// The stability of a provider whose modules and functions are the kernel's own affair.
+/// The stability of a provider whose modules and functions are internals of the kernel.
 fn attributes(args: Attribute) -> ProviderAttributes {
     ProviderAttributes {
         provider: EVOLVING,
@@ -74,7 +75,8 @@ fn attributes(args: Attribute) -> ProviderAttributes {
     }
 }
 
-/// Fills the field of a text with it and with NULs, at least one: what has no room is cut off.
+/// Copies `text` into `field` and fills the rest with NULs. Truncates the text so that at least one
+/// NUL remains.
 fn put_text(field: &mut [u8], text: impl IntoIterator<Item = u8>) {
     field.fill(0);
     let room = field.len().saturating_sub(1);
@@ -83,7 +85,7 @@ fn put_text(field: &mut [u8], text: impl IntoIterator<Item = u8>) {
     }
 }
 
-/// Registers all providers but `dtrace`, which is the framework's own.
+/// Registers all providers except `dtrace`, which belongs to the framework.
 pub fn register_all(framework: &Arc<Framework>) -> Result<Providers> {
     let functions = fbt::functions()?;
     Ok(Providers {

@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Probes made to order: what `profile`, `cpc` and `kinst` have in common.
+//! Probes that are made on request: the part that `profile`, `cpc` and `kinst` share.
 //!
-//! There is a probe for every name that says how often it is to fire, or where, more than anyone could list. So one is created when its
-//! name is first asked for; it stays as long as there is room, as its id may be known by then: [`MOST`] bounds how many that are. One whose module goes is
-//! removed with it, and made anew when that has come back or when somebody asks for it: what it was at may be elsewhere then.
+//! There is one possible probe for each name that gives a rate or an instruction, which is more
+//! than could be listed. So a probe is created when its name is first requested. It stays while
+//! there is room, because consumers may have learnt its id; [`MOST`] limits the number. A probe of
+//! a module that goes is removed with the module. It is made again when the module comes back, or
+//! when its name is requested again, because what it names may be at another address then.
 //!
-//! Those that are made for consumers that do not see everything are [fewer](RESTRICTED_MOST). Where that many have been made, one of
-//! them that nobody has enabled makes room for the next, and so does any where there are as many as may be.
+//! Probes that are made for consumers that do not see everything have a [lower
+//! limit](RESTRICTED_MOST). If that limit is reached, one of these probes that no consumer has
+//! enabled makes room for the next. If the limit of all probes is reached, any such probe does,
+//! except the usual ones.
 //!
-//! Invariant: what fires a probe, a timer, a counter or a breakpoint, runs exactly while the probe is enabled.
+//! Invariant: the timer, counter or breakpoint that fires a probe runs exactly while the probe is
+//! enabled.
 
 use crate::framework::{
     Batch, Description, Failed, Framework, Part, ProbeRef, Provider, Refusal, Registration, Tracer,
@@ -24,38 +29,40 @@ use kernel::sync::{new_mutex, Arc, Mutex};
 
 /// The most probes of a provider.
 const MOST: usize = 4096;
-/// The most of them for those who do not see everything, all together.
+/// The most probes made for consumers that do not see everything, all together.
 const RESTRICTED_MOST: usize = 1024;
-/// For how many there is room when it is made.
+/// Once a limit is reached, make room for this many probes.
 const ROOM: usize = 256;
 
-/// What such a provider does its own way.
+/// The part in which these providers differ.
 pub trait Maker: Send + Sync + 'static {
-    /// What fires an enabled probe. Dropping it stops it, and waits until it has.
+    /// What fires an enabled probe. Dropping it stops it and waits until it has stopped.
     type Running: Send;
 
     /// Its name.
     const NAME: &'static str;
-    /// Whether those who do not see the kernel may have some of its probes, as timers that are paid for.
+    /// Whether consumers without rights over the kernel may have some of its probes, as timers that
+    /// are paid for (INV-33).
     const TIMERS: bool = false;
 
     /// The stability of its probes.
     fn attributes(&self) -> ProviderAttributes;
 
-    /// Module and function of the probe that a description asks for; unless said it belongs to none.
+    /// The module and function of the probe that a description requests. By default both are empty.
     fn place<'a>(_desc: &Description<'a>) -> [&'a [u8]; 2] {
         [b"", b""]
     }
 
-    /// What a probe of these names asks for, to be its cookie. `None`: nothing that could be had here.
+    /// Returns the cookie of the probe of this name. `None`: the name requests nothing, or nothing
+    /// that this machine has.
     fn order(&self, place: [&[u8]; 2], name: &[u8]) -> Result<Option<u64>>;
 
-    /// Whether one may be made for this consumer, which does not see everything.
+    /// Whether a probe of this name may be made for this consumer, which does not see everything.
     fn may_order(&self, _name: &[u8], _tracer: &Tracer) -> bool {
         true
     }
 
-    /// How often in a second `probe` fires, where such a consumer has few.
+    /// The firings of `probe` per second, if such a consumer may have few of them (INV-33).
     fn hz(&self, _probe: ProbeRef) -> Option<usize> {
         None
     }
@@ -65,7 +72,7 @@ pub trait Maker: Send + Sync + 'static {
         true
     }
 
-    /// Why it may not.
+    /// Why such a consumer may not have `probe`.
     fn refusal(&self, _probe: ProbeRef) -> Refusal {
         Refusal::new(EACCES, NEEDS_KERNEL)
     }
@@ -78,7 +85,7 @@ pub trait Maker: Send + Sync + 'static {
         drop(all);
     }
 
-    /// Tells what its probe has missed, as [`Provider::settle`] does.
+    /// Reports firings that the probe has missed, as [`Provider::settle`] does.
     fn settle(_running: &Self::Running) {}
 }
 
@@ -87,9 +94,9 @@ struct Made {
     probe: ProbeRef,
     /// It was removed with its module.
     gone: bool,
-    /// It was made for one who does not see everything.
+    /// It was made for a consumer that does not see everything.
     restricted: bool,
-    /// It is there for who asks what there is.
+    /// It was made at registration, so that listings contain it.
     usual: bool,
 }
 
@@ -99,7 +106,8 @@ impl Made {
         (names.module, names.func, names.name) == (module, func, name)
     }
 
-    /// Whether it may go: it is none that there always is, nor one that is about to go with its module.
+    /// Whether it may be retired to make room. Usual probes may not, nor may one that is just being
+    /// removed with its module.
     fn is_passing(&self) -> bool {
         !(self.usual || self.gone && self.probe.is_live())
     }
@@ -109,18 +117,18 @@ impl Made {
     }
 }
 
-/// All of them, each name once.
+/// All probes that were made, each name once.
 #[derive(Default)]
 struct Known {
     list: KVVec<Made>,
-    /// How many were made for those who do not see everything.
+    /// How many were made for consumers that do not see everything.
     restricted: usize,
-    /// There was no room for another, and room is being made.
+    /// A limit was reached, and probes are being retired until there is [`ROOM`].
     is_short: bool,
 }
 
 impl Known {
-    /// Whether no more may be made for those.
+    /// Whether the limit for such consumers is reached.
     fn is_full(&self) -> bool {
         self.restricted >= RESTRICTED_MOST
     }
@@ -132,8 +140,10 @@ impl Known {
         Ok(())
     }
 
-    /// Forgets one that nobody has enabled, where there is no room for another: no more for anybody, or for those. From then on as long as there
-    /// is not room for many: to take probes away takes as long for one as for many.
+    /// Takes a probe that no consumer has enabled off the list if a limit is reached, either the
+    /// one for all probes or the one for consumers that do not see everything. From then on further
+    /// calls do so until there is [`ROOM`], because retiring one probe takes as long as retiring
+    /// many.
     fn make_room(&mut self) -> Option<ProbeRef> {
         let room = if self.is_short { ROOM } else { 0 };
         let is_whole = self.list.len() >= MOST.saturating_sub(room);
@@ -160,7 +170,7 @@ struct ToOrder<M: Maker> {
     maker: M,
     #[pin]
     running: Mutex<KVVec<(ProbeId, M::Running)>>,
-    /// Locked within the framework's mutex.
+    /// Locked with the framework's mutex held.
     #[pin]
     made: Mutex<Known>,
 }
@@ -181,7 +191,8 @@ impl<M: Maker> ToOrder<M> {
         if restricted.is_some_and(|tracer| !self.maker.may_order(name, tracer)) {
             return Ok(());
         }
-        // Most descriptions ask for nothing of the kind, and need not be looked for among thousands.
+        // Checked before the list is searched: most descriptions request no such probe, and the
+        // list may have thousands.
         let Some(cookie) = self.maker.order(place, name)? else {
             return Ok(());
         };
@@ -206,7 +217,7 @@ impl<M: Maker> ToOrder<M> {
         made.push(new)
     }
 
-    /// Makes a probe that was there before, if what it is at is there again.
+    /// Creates a probe again that was removed, if what its name requests exists again.
     fn make_again(&self, old: &mut Made, batch: &mut Batch<'_>) -> Result {
         let names = old.probe.names();
         let place = [names.module, names.func];
@@ -217,7 +228,7 @@ impl<M: Maker> ToOrder<M> {
         Ok(())
     }
 
-    /// Makes those again that went with a module of this name.
+    /// Creates the probes again that were removed with a module of this name.
     fn make_all_again(&self, module: &[u8], batch: &mut Batch<'_>) -> Result {
         let mut made = self.made.lock();
         let mut gone = made
@@ -227,7 +238,8 @@ impl<M: Maker> ToOrder<M> {
         gone.try_for_each(|old| self.make_again(old, batch))
     }
 
-    /// A probe of this module, which goes. The list is not locked afterwards: to remove the probe locks the framework first.
+    /// Returns a probe of this module, which goes, and marks it as gone. The list is unlocked on
+    /// return, because removing the probe takes the framework's mutex, which comes first.
     fn take(&self, module: &[u8]) -> Option<ProbeRef> {
         let mut made = self.made.lock();
         let one = made
@@ -301,7 +313,7 @@ impl<M: Maker> Provider for ToOrder<M> {
         for probe in probes {
             let at = running.iter().position(|(id, _)| *id == probe.id());
             if let Some(Ok((_, one))) = at.map(|at| running.remove(at)) {
-                // One that finds no room is stopped at once, by itself.
+                // If there is no memory for it here, it is stopped alone, when it is dropped.
                 let _ = stopped.push(one, GFP_KERNEL);
             }
         }
@@ -322,13 +334,13 @@ pub struct Orders<M: Maker> {
 }
 
 impl<M: Maker> Orders<M> {
-    /// Where no module's coming and going is of interest.
+    /// For providers that need not follow modules.
     pub fn registration(self) -> Registration {
         self.registration
     }
 
-    /// Removes the probes of a module that goes, when they have told what they missed. One by one: that takes no memory, and so
-    /// always succeeds.
+    /// Removes the probes of a module that goes, after reporting what they have missed. Removes
+    /// them one at a time, because that allocates nothing and cannot fail.
     pub fn forget(&self, module: &[u8]) {
         self.provider.settle();
         while let Some(probe) = self.provider.take(module) {
@@ -336,19 +348,20 @@ impl<M: Maker> Orders<M> {
         }
     }
 
-    /// Notes for those that they could not be made again.
+    /// Tells consumers that probes of this module could not be made again.
     pub fn miss(&self, module: &[u8]) {
         self.registration.miss(module);
     }
 
-    /// Makes those of a module again that has come back, for who retains a description of them.
+    /// Makes the probes of a module again that has come back, for consumers that retain
+    /// descriptions of them.
     pub fn remember(&self, module: &[u8]) -> Result {
         self.registration
             .populate(|batch| self.provider.make_all_again(module, batch))
     }
 }
 
-/// Registers the provider and creates its probes of these names, the usual ones.
+/// Registers the provider and creates its usual probes, whose names are `usual`.
 pub fn register<M: Maker>(
     framework: &Arc<Framework>,
     maker: M,

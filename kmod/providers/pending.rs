@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! What has begun and not ended: a number for each, kept between two firings.
+//! Events that have begun and not yet ended: a table that keeps a number for each between two
+//! firings.
 //!
-//! A table without locks, for probe context. Its keys name who began and what, so that only one context at a time has to do
-//! with a key, and no two have the same; who ends a thing is who began it. A slot is taken by exchanging its key for 0, after
-//! which its value is the taker's alone.
+//! The table has no locks, because it is used in probe context. The caller chooses keys that name
+//! both the context and the object, so that at most one context uses a key at a time and no two
+//! events have the same key. A begin claims a free slot by exchanging the key 0 for its own. From
+//! then on only the calls with this key use the slot's value, until the end stores 0 again.
 //!
-//! An end that never comes, because nobody listens any more, leaves its slot taken; whoever begins the same again
-//! finds it, and a table that nobody uses is [cleared](Pending::clear).
+//! If an end never comes, because no probe is enabled by then, its slot stays occupied. The next
+//! begin with the same key reuses the slot. A table that nobody uses is [cleared](Pending::clear)
+//! as a whole.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -22,11 +25,11 @@ pub struct Pending<const N: usize> {
     slots: [Slot; N],
 }
 
-/// How many slots a key is looked for in.
+/// The number of slots in which a key may be.
 const REACH: usize = 32;
 
 impl<const N: usize> Pending<N> {
-    /// An empty table.
+    /// Creates an empty table.
     pub const fn new() -> Self {
         Self {
             slots: [const {
@@ -45,7 +48,8 @@ impl<const N: usize> Pending<N> {
         (0..REACH).filter_map(move |n| self.slots.get(hash.wrapping_add(n) & N.wrapping_sub(1)))
     }
 
-    /// Begins `key`, which is not 0. Where there is no room it has never begun.
+    /// Begins `key`, which is not 0, with a value. Does nothing if all slots of the key are
+    /// occupied; its end finds nothing then.
     pub fn begin(&self, key: u64, value: u64) {
         let known = |slot: &&Slot| slot.key.load(Ordering::Relaxed) == key;
         let free = |slot: &&Slot| {
@@ -60,7 +64,7 @@ impl<const N: usize> Pending<N> {
         }
     }
 
-    /// Ends `key`; its value.
+    /// Ends `key` and returns its value; `None` if it has not begun.
     pub fn end(&self, key: u64) -> Option<u64> {
         let known = |slot: &&Slot| slot.key.load(Ordering::Relaxed) == key;
         let slot = self.slots(key).find(known)?;
@@ -69,7 +73,7 @@ impl<const N: usize> Pending<N> {
         Some(value)
     }
 
-    /// Forgets everything.
+    /// Empties the table.
     pub fn clear(&self) {
         for slot in &self.slots {
             slot.key.store(0, Ordering::Relaxed);

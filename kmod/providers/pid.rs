@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! The provider `pidN`: functions and instructions of the process N.
+//! The provider `pidN`: functions and instructions of the process N. Programs' own probes (USDT)
+//! are here as well.
 //!
-//! A consumer names the probes and says at which instructions of the process they fire ([`Order`]). Here a process has *places*, an
-//! instruction each, and a place has up to four probes: a function's entry, a return from it, an instruction called by its offset in
-//! the function, and one called by its address. While any of a place's probes is enabled, or somebody listens
-//! there ([`Listeners`](crate::framework::Listeners)), it has a breakpoint ([`Carrier`](crate::sys::breakpoint::Carrier)), in this process and in
-//! no other.
+//! A consumer names the probes and gives the instructions of the process at which they fire
+//! ([`Order`]). A process here has *places*, one for each of these instructions. A place has at
+//! most one probe of each kind: the entry of a function, a return from it, an instruction named by
+//! its offset in the function, one named by its address, a USDT probe, and a source line. A place
+//! has a breakpoint ([`Carrier`](crate::sys::breakpoint::Carrier)) while any of its probes is
+//! enabled or a consumer listens there ([`Listeners`](crate::framework::Listeners)). The breakpoint
+//! is in this process and in no other.
 //!
-//! A return fires where the function leaves by a `ret` or by a jump to elsewhere, with the registers as they are behind that
-//! instruction; no return address is ever replaced.
+//! A return fires where the function leaves by a `ret` or by a jump out of it, with the registers
+//! as they are after that instruction. No return address is ever replaced.
 //!
-//! Probes are made for consumers, each of which pays for the places of those that it has asked for, and go with the last that has asked
-//! for them, or when the number is another process'. Probes of a process are for who may trace it.
+//! Probes are made for consumers. Each consumer pays for the places of the probes that it has
+//! requested (INV-34). A probe is retired when the last consumer that requested it has gone, or
+//! when its number belongs to another process. Only consumers that may trace the process may have
+//! its probes.
 
 mod places;
 mod usdt;
@@ -35,7 +40,7 @@ use places::Processes;
 /// The provider.
 #[pin_data]
 struct Pid {
-    /// Locked within the framework's mutex.
+    /// Locked with the framework's mutex held.
     #[pin]
     processes: Mutex<Processes>,
 }

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! The provider `proc`: processes and threads that come and go, programs that they execute, signals.
+//! The provider `proc`: creation and end of processes and threads, execution of programs, and
+//! signals.
 //!
-//! A task of Linux is a thread, the first of which stands for its process too. So `create`, `start` and `exit` are of
-//! processes and `lwp-create`, `lwp-start` and `lwp-exit` of every thread, the first included, in the documented order. Threads
-//! of the kernel are no processes.
+//! A task of Linux is a thread; the first thread of a process also stands for the process. So
+//! `create`, `start` and `exit` fire for processes, and `lwp-create`, `lwp-start` and `lwp-exit`
+//! for every thread, including the first, in the documented order. Kernel threads are not processes
+//! and fire none of these.
 //!
-//! What is Linux' own: `signal-handle` fires for every signal that is delivered, its handler being 0 where the default
-//! is done, and for each thread of a process that a signal ends, with that signal; `signal-clear` for those that
-//! `sigtimedwait(2)` and its kin take; `fault` for faults that make a signal, so never `FLTPAGE`, `FLTSTACK` and `FLTCPCOVF`.
-//! The argument of `exec-failure` is a positive errno.
+//! Specific to Linux: `signal-handle` fires for every signal that is delivered, with 0 as the
+//! handler if the default action is taken. It also fires for each thread of a process that a signal
+//! ends, with that signal. `signal-clear` fires for signals that `sigtimedwait(2)` and similar
+//! calls take. `fault` fires for faults that cause a signal, so it is never `FLTPAGE`, `FLTSTACK`
+//! or `FLTCPCOVF`. The argument of `exec-failure` is a positive errno.
 
 use super::event::{register as register_events, Arg, Definition, Event, Passage, Source};
 use crate::framework::{Framework, Registration};

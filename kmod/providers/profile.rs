@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! The provider `profile`: probes that fire with time.
+//! The provider `profile`: probes that fire at intervals of time.
 //!
-//! `profile-RATE` fires on every CPU, `tick-RATE` on one, both by timers, whose interrupt code may keep off. `nmi-RATE` fires on every CPU
-//! by the processor's count of its cycles, whose interrupt nothing keeps off (an NMI); there is none where the machine has no such
-//! counter. RATE is a number with a unit of time, or, alone or with `hz`, how often in a second; of `nmi` it comes to so often in a
-//! second, once at least. Probes are made to order; those of the usual rates exist from the beginning. `arg0` is the address of the
-//! kernel code that was stopped, `arg1` that of user code; the one that was not running is 0.
+//! `profile-RATE` fires on every CPU and `tick-RATE` on one CPU, both by timers; code that runs
+//! with interrupts off delays them. `nmi-RATE` fires on every CPU by the processor's counter of
+//! cycles, whose interrupt is an NMI and cannot be delayed. It does not exist on machines without
+//! such a counter. RATE is a number with a unit of time, or a frequency: a number alone or with
+//! `hz`. An interval of `nmi` is converted to a frequency of whole firings per second, at least
+//! one. Probes are made on request; those of the usual rates exist from the beginning. `arg0` is
+//! the address of the interrupted kernel code, `arg1` that of the interrupted user code; the one
+//! that was not running is 0.
 //!
-//! A consumer without rights over the kernel has `profile` where code of a program is stopped that it may trace, and `tick` without being
-//! told who or what is stopped. It has no `nmi`. A user who may trace his own processes alone has timers that are [slow](USER_SHORTEST),
-//! and few of them.
+//! For a consumer without rights over the kernel, `profile` fires only if it interrupts code of a
+//! program that the consumer may trace, and `tick` fires without showing what it has interrupted.
+//! Such a consumer has no `nmi`. A member has only [slow](USER_SHORTEST) timers, and few of them
+//! (INV-33).
 
 use super::order::{self, Maker};
 use super::sample;
@@ -25,12 +29,13 @@ use dtrace_uapi::types::{Attribute, Class, ProviderAttributes, Stability};
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// The shortest interval, in nanoseconds: 5,000 Hz. A shorter one could leave no time for anything else.
+/// The shortest interval, in nanoseconds: 5,000 Hz. A shorter one could leave no time for anything
+/// else.
 const SHORTEST: u64 = 200_000;
 const SECOND: u64 = 1_000_000_000;
-/// How often in a second a timer of a user may fire who may trace his own processes alone.
+/// The most firings per second of a member's timer.
 const USER_HZ: u64 = 997;
-/// The interval of that, in nanoseconds.
+/// The shortest interval of a member's timer, in nanoseconds.
 const USER_SHORTEST: u64 = SECOND / USER_HZ;
 
 const UNITS: &[(&[u8], u64)] = &[
@@ -68,10 +73,10 @@ const USUAL: &[&[u8]] = &[
     b"tick-5000",
 ];
 
-/// What makes a probe fire, as its name says.
+/// What fires a probe, by the first part of its name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// A timer.
+    /// One timer.
     Tick,
     /// A timer on every CPU.
     Profile,
@@ -80,7 +85,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// The bits of a cookie that are the kind's.
+    /// How many bits of a cookie hold the kind.
     const BITS: u32 = 2;
     const ALL: [(&'static [u8], Self); 3] = [
         (b"tick-", Self::Tick),
@@ -89,7 +94,7 @@ impl Kind {
     ];
 }
 
-/// What a probe's name asks for.
+/// What a probe's name requests.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Rate {
     interval: u64,
@@ -118,7 +123,8 @@ impl Rate {
                 value.checked_mul(*scale)?
             }
         };
-        // Counters know no slower rate. Not all bits of a cookie are the interval's, and a timer's is signed.
+        // perf counters have no lower frequency than 1 Hz. A cookie has fewer bits for the
+        // interval, and the interval of a timer is signed.
         let longest = match kind {
             Kind::Nmi => SECOND,
             Kind::Tick | Kind::Profile => u64::MAX >> Kind::BITS,
@@ -140,7 +146,7 @@ impl Rate {
         })
     }
 
-    /// The cycles to count for it.
+    /// The perf event that counts cycles at this rate.
     fn cycles(self) -> What {
         What {
             event: Event::Cycles,
@@ -150,23 +156,23 @@ impl Rate {
         }
     }
 
-    /// How often in a second, to the nearest number.
+    /// Firings per second, rounded to the nearest integer; 0 for intervals of more than 2 s.
     fn hz(self) -> u64 {
         let interval = self.interval.max(1);
         SECOND.saturating_add(interval >> 1) / interval
     }
 
-    /// Whether a consumer may have it that does not see everything.
+    /// Whether a consumer that does not see everything may have this rate.
     fn is_for(self, tracer: &Tracer) -> bool {
         let is_slow = tracer.rights.is_none() || self.interval >= USER_SHORTEST;
         self.kind != Kind::Nmi && is_slow
     }
 }
 
-/// What an interrupt fires at what it stops.
+/// Fires at the code that the interrupt stopped. Called in a hard interrupt or an NMI.
 struct Sample(ProbeRef);
 
-/// What one timer fires.
+/// Fires for the single timer of `tick`. Called in a hard interrupt.
 struct Alone(ProbeRef);
 
 impl Tick for Alone {
@@ -191,7 +197,7 @@ impl Overflow for Sample {
     }
 }
 
-/// Running timers or counters; dropping them stops them.
+/// Running timers or counters. Dropping them stops them.
 enum Running {
     Once {
         _timer: Pin<KBox<OneTimer<Alone>>>,
@@ -204,7 +210,7 @@ enum Running {
     },
 }
 
-/// The provider's own part.
+/// The state of the provider.
 struct Profile {
     timers: Arc<CpuState<CpuTimers<Sample>>>,
     counters: Arc<CpuState<Watch<Sample>>>,

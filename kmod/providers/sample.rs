@@ -1,29 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Probes at the code that an interrupt stopped: what `profile` and `cpc` have in common.
+//! Probes that report the code that an interrupt stopped: the part that `profile` and `cpc` share.
 //!
-//! `arg0` is the address of that code if it is the kernel's, `arg1` if it is a program's; the other is 0. Where nobody knows what was
-//! stopped, both are.
+//! `arg0` is the address of that code if it is the kernel's, `arg1` if it is a program's. The other
+//! argument is 0. Both are 0 if the interrupted code is not known.
 
 use crate::framework::{fire as fire_probe, Args, Cause, FireArgs, ProbeRef};
 use crate::sys::regs::Regs;
 
-/// How many of the registers are those of the code.
+/// How many of the registers belong to the interrupted code.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Registers {
-    /// All, so that `regs[]` may have them.
+    /// All of them, so `regs[]` may use them.
     All,
-    /// Those that say where it is.
+    /// Only those that tell where the code is.
     Some,
 }
 
-/// Fires `probe` at what `regs` say.
+/// Fires `probe` for the interrupted code that `regs` describes. `None`: that code is not known.
 pub fn fire(probe: ProbeRef, regs: Option<&Regs>, which: Registers) {
     fire_for(Cause::Sample, probe, regs, which);
 }
 
-/// Fires `probe` because it is time, wherever that is.
+/// Fires `probe` because its interval has passed. Which code was interrupted does not matter
+/// ([`Cause::Tick`]).
 pub fn tick(probe: ProbeRef, regs: Option<&Regs>) {
     fire_for(Cause::Tick, probe, regs, Registers::All);
 }

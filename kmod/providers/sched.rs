@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! The provider `sched`: what runs where, and why.
+//! The provider `sched`: which thread runs on which CPU, and why.
 //!
-//! A running task of Linux stays in its run queue: `enqueue` and `dequeue` are about becoming runnable and ceasing to be,
-//! moves between CPUs and changes of priority, not about getting and leaving a CPU.
+//! A running task of Linux stays in its run queue. So `enqueue` and `dequeue` mean that a task
+//! becomes runnable or ceases to be, moves between CPUs, or changes its priority; they do not mean
+//! that it gets or leaves a CPU.
 //!
-//! `preempt` fires for every task that leaves its CPU though it could go on: the kernel does not say whether that
-//! was `sched_yield(2)`. `change-pri` by a system call fires when the call asks for it, also if it is then refused. Of priorities
-//! less is more urgent, as everywhere in Linux. Missing are the `cpucaps-` and `schedctl-` probes, of whose mechanisms Linux
-//! has none.
+//! `preempt` fires for every task that leaves its CPU although it could go on, because the kernel
+//! does not report whether it called `sched_yield(2)`. `change-pri` by a system call fires when the
+//! call requests the change, even if the request is then refused. A lower priority number is more
+//! urgent, as everywhere in Linux. The `cpucaps-` and `schedctl-` probes are missing, because Linux
+//! has no such mechanisms.
 
 use super::event::{register as register_events, Arg, Definition, Event, Passage, Source};
 use crate::framework::{Framework, Registration};

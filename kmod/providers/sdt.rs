@@ -3,11 +3,12 @@
 
 //! The provider `sdt`: the tracepoints of the kernel and of its modules, `sdt:SUBSYSTEM::EVENT`.
 //!
-//! `arg0`, `arg1`, … are the arguments of the tracepoint itself, which are those of the `TP_PROTO` in its declaration, not
-//! the fields of its trace event. A tracepoint without an event belongs to `vmlinux`, or to the module that defines it.
+//! `arg0`, `arg1`, … are the arguments of the tracepoint itself, as the `TP_PROTO` of its
+//! declaration lists them; they are not the fields of its trace event. A tracepoint without an
+//! event belongs to `vmlinux`, or to the module that defines it.
 //!
-//! Modules' tracepoints come when the module has started and go before it does. Each tracepoint is patched by itself when it is
-//! enabled: the kernel's interface takes one at a time.
+//! The tracepoints of a module appear when the module has started and go before it does. Enabling
+//! patches each tracepoint separately, because the kernel's interface takes one at a time.
 
 use super::{attributes, KERNEL, PRIVATE};
 use crate::framework::{fire, Args, Failed, FireArgs, Framework, ProbeRef, Provider, Registration};
@@ -30,13 +31,14 @@ impl Hit for Event {
     }
 }
 
-/// The provider. A probe's cookie is the number of its set, 0 for the kernel's own, over the index of its hook.
+/// The provider. A probe's cookie has the number of its set in the upper half (0 for the kernel's
+/// own tracepoints) and the index of its hook in the lower half.
 struct SdtProvider {
     tracepoints: SetOnce<Tracepoints<Event>>,
     modules: Arc<ModuleHooks<Event>>,
 }
 
-/// The bits of a cookie that are the hook's.
+/// How many bits of a cookie hold the index of the hook.
 const HOOK_BITS: u32 = 32;
 
 fn cookie(set: u32, n: usize) -> Result<u64> {
@@ -96,18 +98,18 @@ impl Provider for SdtProvider {
     }
 }
 
-/// The registered provider, following modules.
+/// The registered provider, which follows modules.
 #[pin_data]
 struct Sdts {
-    /// Nothing once the provider ends.
+    /// `None` once the provider has ended.
     #[pin]
     registration: Mutex<Option<Registration>>,
-    /// Those of modules.
+    /// The probes of modules.
     #[pin]
     probes: Mutex<KVVec<ProbeRef>>,
 }
 
-/// The registered provider as the notifier owns it.
+/// The registered provider, as the notifier owns it.
 struct Followed(Arc<Sdts>);
 
 /// The provider in operation. Dropping it ends it.
@@ -118,7 +120,8 @@ pub struct Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        // The probes before the notifier: what is attached to a module must be told of its end.
+        // Disarm the probes before the notifier goes: what is attached to a module's tracepoint
+        // needs the notification that the module goes.
         let registration = self.sdts.registration.lock().take();
         drop(registration);
     }
@@ -142,14 +145,15 @@ impl Sdts {
         })
     }
 
-    /// Their module is another one by name where their subsystem is; as a rule it is the same.
+    /// Counts the probes as missed for descriptions of this module. The probes' module part is
+    /// their subsystem, which may have another name than the module; usually both are the same.
     fn miss(&self, module: &Module) {
         if let Some(registration) = self.registration.lock().as_ref() {
             registration.miss(module.name());
         }
     }
 
-    /// One by one: that takes no memory, and so always succeeds.
+    /// Removes the probes of a set. One at a time, because that allocates nothing and cannot fail.
     fn remove(&self, set: u32) {
         loop {
             let gone = {
@@ -160,7 +164,7 @@ impl Sdts {
             let Some(gone) = gone else {
                 return;
             };
-            // Not while the list is locked: populating locks the framework first.
+            // The list is unlocked here: removing takes the framework's mutex, which comes first.
             if let Some(registration) = self.registration.lock().as_ref() {
                 registration.remove(&[gone]);
             }

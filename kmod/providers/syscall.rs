@@ -3,22 +3,26 @@
 
 //! The provider `syscall`: entry and return of every system call.
 //!
-//! A system call is traced where it is implemented, in its own function: enabling one costs the others nothing, where
-//! the kernel's entry tracepoints would slow every system call. The functions are found by address, for some share one (the symbol
-//! at `__x64_sys_getppid` is `__do_sys_getppid`).
+//! A system call is traced at the function that implements it. So a probe at one call costs the
+//! others nothing, whereas the kernel's entry tracepoints would slow down every call. The functions
+//! are found by address, because some addresses have several symbols (`__x64_sys_getppid` is also
+//! `__do_sys_getppid`).
 //!
-//! Names and argument types come from the kernel's own descriptions of system calls. `arg0` to `arg5` of an entry are the
-//! arguments; `arg0` and `arg1` of a return are the value, and `errno` its error. A call that a signal ends returns an error by
-//! which the kernel tells itself what to do about it, before it is known whether the call is made again; a program never sees
-//! one, and so the probe tells of `EINTR`.
+//! Names and argument types come from the kernel's own descriptions of system calls. `arg0` to
+//! `arg5` of an entry are the arguments. `arg0` and `arg1` of a return are the value, and `errno`
+//! is its error. A call that a signal interrupts returns an internal error, such as `ERESTARTSYS`,
+//! before the kernel decides whether to restart the call. Programs never see these errors, so the
+//! probe reports `EINTR`.
 //!
-//! System calls of 32-bit programs, which 64-bit programs can do too (`int $0x80`), have probes of their own, of the module
-//! `ia32`; a description without a module means both. They have functions of their own, but for those without
-//! arguments: there the task tells at the entry which of the two it is, and the function has two sites. The entry alone
-//! decides: a task that executes another program may change sides in its call.
+//! System calls of 32-bit programs, which 64-bit programs can make too (`int $0x80`), have probes
+//! of their own in the module `ia32`. A description without a module means both. These calls have
+//! functions of their own, except calls without arguments. Such a function has two sites, and the
+//! task shows at the entry which of them the call belongs to. Only the entry is asked, because a
+//! task that executes another program may change its mode within the call.
 //!
-//! An entry whose clauses load memory of the program that is not there yet fires a little later: the function is sent on a detour, where
-//! the memory is brought ([`faults`]), and begins when the probe has fired. Calls that miss nothing do not notice.
+//! If clauses at an entry load memory of the program that is not in memory, the entry fires a
+//! little later: the function is sent on a detour, which brings the memory ([`faults`]), fires the
+//! probe, and goes on with the function (INV-47). Calls that miss no memory are not affected.
 
 use super::function::{FunctionProbes, Inside, Shape, Site, OTHER};
 use super::KERNEL;
@@ -36,10 +40,10 @@ use kernel::alloc::KVVec;
 use kernel::prelude::*;
 use kernel::sync::{Arc, SetOnce};
 
-/// How 32-bit programs' system calls are called where a probe's description names a module.
+/// The module name of 32-bit programs' system calls in probe descriptions.
 const IA32: &[u8] = b"ia32";
 
-/// How system calls fire. Those of 32-bit programs are the [`OTHER`] kind.
+/// How system calls fire. Those of 32-bit programs are of the kind [`OTHER`].
 struct Calls;
 
 impl Shape for Calls {
@@ -83,7 +87,8 @@ fn with_args<R>(kind: usize, caller: u64, f: impl FnOnce(&FireArgs<'_>) -> R) ->
         let words = syscalls::ia32_args();
         return f(&FireArgs::new(Args::Words(&words)).caller(caller));
     }
-    // The function's own argument is the set of registers that the task came with, no more.
+    // The function's only argument is a pointer to the registers that the task entered the kernel
+    // with, so the arguments are read from those registers.
     f(&FireArgs::new(Args::Syscall).caller(caller))
 }
 
@@ -95,7 +100,7 @@ fn fire_return(probe: ProbeRef, caller: u64, value: u64) {
     fire(probe, &args.caller(caller).errno(errno));
 }
 
-/// The value that a program sees where a call returns this one, and its error.
+/// The value and the error that a program sees when the function returns `value`.
 #[inline]
 fn seen(value: u64) -> (u64, i32) {
     if !(1..4096).contains(&value.wrapping_neg()) {
@@ -121,11 +126,11 @@ struct SyscallProvider {
     known: SetOnce<KVVec<Known>>,
 }
 
-/// What is known of a probe: in the order of the ids.
+/// What is known of a probe. The list is sorted by id.
 struct Known {
     probe: ProbeId,
     entry: bool,
-    /// The types of its arguments.
+    /// The call that has the types of its arguments.
     types: Option<Syscall>,
 }
 
@@ -187,7 +192,9 @@ impl Provider for SyscallProvider {
     }
 }
 
-/// Writes a type as D reads it: without the marks that the kernel's sources put on pointers to user memory.
+/// Writes a type as D reads it. Drops words that begin with `__`, which removes the annotations of
+/// user pointers (`__user`, `__attribute__((btf_type_tag("user")))`). `false`: nothing remains, or
+/// the type does not fit.
 fn put_type(field: &mut [u8], text: &[u8]) -> bool {
     let words = text
         .split(|c| *c == b' ')
@@ -196,7 +203,7 @@ fn put_type(field: &mut [u8], text: &[u8]) -> bool {
     for word in words {
         let gap = usize::from(at > 0);
         let end = at.wrapping_add(gap).wrapping_add(word.len());
-        // One byte stays for the NUL.
+        // Leave one byte for the NUL.
         if end >= field.len() {
             return false;
         }
@@ -214,7 +221,8 @@ fn put_type(field: &mut [u8], text: &[u8]) -> bool {
     at > 0
 }
 
-/// Registers the provider and creates its probes, which surround those of the same functions that are `inside`.
+/// Registers the provider and creates its probes. At functions that both trace, its probes enclose
+/// those of `inside`.
 pub fn register(framework: &Arc<Framework>, inside: Arc<dyn Inside>) -> Result<Registration> {
     let provider = Arc::new(
         SyscallProvider {
@@ -256,8 +264,8 @@ fn native(
     Ok(sites)
 }
 
-/// Creates those of 32-bit programs' calls. The kernel tells no types of them, so that they get those of the 64-bit call of the
-/// same name: then `args[]` can be used of both together.
+/// Creates the probes of 32-bit programs' calls. The kernel has no types for them, so they get
+/// those of the 64-bit call of the same name. So `args[]` can be used for both together.
 fn ia32(batch: &mut Batch<'_>, calls: &[Syscall], known: &mut KVVec<Known>) -> Result<KVVec<Site>> {
     let mut sites = KVVec::new();
     for call in syscalls::all_ia32()? {

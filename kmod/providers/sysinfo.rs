@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! The provider `sysinfo`: the system's statistics of work done, a probe each, which fires when its statistic grows; `arg0`
-//! says by how much.
+//! The provider `sysinfo`: the system's statistics of work done. Each statistic is a probe that
+//! fires when it grows; `arg0` is the growth.
 //!
-//! Linux does not keep these counters, so there is no `arg1` that points to one: the probes stand where they would be
-//! counted. Missing, because Linux has no such thing or tells of it nowhere: `bawrite`, `intrblk`, `lread`, `lwrite`, `procovf`,
-//! `trap`, `ufsdirblk`, `ufsiget`, `ufsinopage`, `ufsipage`, `wait_ticks_io`; `bread`, `bwrite`, `phread` and `phwrite`
-//! are `io:::start`. `readch` and `writech` are of calls that moved something.
+//! Linux does not keep these counters, so there is no `arg1` that points to one. The probes are at
+//! the places where the counters would be incremented. These probes are missing, because Linux has
+//! no such event or does not report it: `bawrite`, `intrblk`, `lread`, `lwrite`, `procovf`, `trap`,
+//! `ufsdirblk`, `ufsiget`, `ufsinopage`, `ufsipage`, `wait_ticks_io`. `bread`, `bwrite`, `phread`
+//! and `phwrite` correspond to `io:::start`. `readch` and `writech` fire for calls that transferred
+//! at least one byte.
 
 use super::event::{register as register_events, Arg, Definition, Event, Passage, Source};
 use crate::framework::{Framework, Registration};

@@ -3,16 +3,19 @@
 
 //! The provider `tcp`: segments and connections.
 //!
-//! `send` fires when a segment is handed to IP, `receive` when its connection takes it, which a connection that a program
-//! is at work on does when that is done. What the kernel lets the device cut, or what it has merged, is one segment. So is
-//! `receive` of a segment for which there is no connection and that is answered by a reset.
+//! `send` fires when a segment is handed to IP, and `receive` when its connection processes it.
+//! While a program works on a connection, segments for it wait, and are received when the program
+//! is done. Segments that the device splits or that the kernel has merged count as one. `receive`
+//! also fires for a segment without a connection that is answered by a reset.
 //!
-//! `connect-request` and `accept-refused` fire after the `send` of the segment that asks or refuses; `connect-established`,
-//! `accept-established` and `connect-refused` after the `receive` of the one that decided. A connection that is accepted is
-//! still in state syn-received then.
+//! `connect-request` and `accept-refused` fire after the `send` of the segment that requests or
+//! refuses the connection. `connect-established`, `accept-established` and `connect-refused` fire
+//! after the `receive` of the segment that decides. A connection that is being accepted is still in
+//! state syn-received then.
 //!
-//! `state-change` tells of the kernel's own states. A listener's new connection begins as syn-received; a connection
-//! that ends in time-wait goes on without its socket, which is told to be closed then.
+//! `state-change` reports the kernel's own states. A new connection of a listener begins in
+//! syn-received. A connection that ends in time-wait goes on without its socket, and the socket
+//! reports a change to closed at that time.
 
 use super::event::{register as register_events, Arg, Definition, Event, Passage, Source};
 use crate::framework::{Framework, Registration};

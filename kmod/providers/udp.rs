@@ -3,10 +3,12 @@
 
 //! The provider `udp`: datagrams.
 //!
-//! `send` fires when a datagram is handed to IP, with its address and length as they will be; `receive` when it is to be put into
-//! the queue of a socket, once for each socket that gets it, though the queue may be full: of a datagram that is in it already,
-//! nothing may be left. What nobody waits for, or what does not have its checksum, is not received, nor what the kernel takes
-//! for itself (tunnels). Datagrams that a program lets the device cut (`UDP_SEGMENT`) are one.
+//! `send` fires when a datagram is handed to IP, with its final addresses and length. `receive`
+//! fires just before a datagram is put into the queue of a socket, once for each socket that gets
+//! it, even if the queue turns out to be full. It cannot fire later, because the reader may free a
+//! datagram that is in the queue. Datagrams that no socket waits for, that have a wrong checksum,
+//! or that the kernel consumes itself (tunnels) are not received. Datagrams that a program lets the
+//! device split (`UDP_SEGMENT`) are one datagram.
 
 use super::event::{register as register_events, Arg, Definition, Event, Passage, Source};
 use crate::framework::{Framework, Registration};

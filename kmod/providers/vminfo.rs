@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! The provider `vminfo`: the statistics of virtual memory, a probe each, which fires when its statistic grows; `arg0` says by
-//! how much.
+//! The provider `vminfo`: the statistics of virtual memory. Each statistic is a probe that fires
+//! when it grows; `arg0` is the growth.
 //!
-//! There is no `arg1` that points to a counter, for Linux keeps none like these. Missing are those of things that Linux does
-//! not do (`execfree`, `execpgin`, `execpgout`, `hat_fault`, `pgfrec`, `pgrec`, `pgswapin`, `pgswapout`, `rev`, `softlock`,
-//! `swapin` and `swapout` of whole processes), does where no event tells of it (`anonfree`, `cow_fault`, `dfree`, `fsfree`),
-//! or that `io:::start` tells (`fspgin`, `fspgout`, `pgin`, `pgout`, `pgpgin`, `pgpgout`).
+//! There is no `arg1` that points to a counter, because Linux keeps no such counters. These probes
+//! are missing: those of things that Linux does not do (`execfree`, `execpgin`, `execpgout`,
+//! `hat_fault`, `pgfrec`, `pgrec`, `pgswapin`, `pgswapout`, `rev`, `softlock`, `swapin` and
+//! `swapout` of whole processes), those of things that Linux does without an event (`anonfree`,
+//! `cow_fault`, `dfree`, `fsfree`), and those that correspond to `io:::start` (`fspgin`, `fspgout`,
+//! `pgin`, `pgout`, `pgpgin`, `pgpgout`).
 
 use super::event::{register as register_events, Arg, Definition, Event, Passage, Source};
 use crate::framework::{Framework, Registration};

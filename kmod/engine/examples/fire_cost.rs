@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Fires one clause many times, for counting instructions: `fire_cost SCENARIO COUNT`. The difference between two counts,
-//! divided by theirs, is what one firing costs without the way into it:
-//! `valgrind --tool=none -v` or `perf stat -e instructions:u` give the totals.
+//! Fires one clause many times, for counting instructions: `fire_cost SCENARIO COUNT`. Run it with
+//! two counts: the difference of their instruction totals, divided by the difference of the counts,
+//! is the cost of one firing without the start-up of the program. `valgrind --tool=none -v` or
+//! `perf stat -e instructions:u` show the totals.
 
 #[path = "../tests/common/mod.rs"]
 mod common;
@@ -69,7 +70,7 @@ fn scenario(name: &str) -> Option<Vec<Clause>> {
     })
 }
 
-/// Fires all clauses once; apart, so that its code can be looked at.
+/// Fires all clauses once. Not inlined, so that its machine code can be inspected.
 #[inline(never)]
 fn fire(bench: &Bench, cpu: &Cpu) -> bool {
     let one = |ecb: &Ecb| bench.consumer.fire(cpu, *ecb, &bench.m).is_none();

@@ -1,67 +1,90 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! How much one firing may do.
+//! Limits on the work of one firing (INV-5).
 //!
-//! A firing runs with interrupts off, so it must end soon, whatever the program and its data: a verified program may have thousands of
-//! instructions, each of which works on a string of 64 KiB, and loops that are not proved to end. Everything whose work depends
-//! on the program or on data takes from one budget: a unit for an instruction, a byte copied, a byte compared, a speculation looked
-//! at, [`MOVED`] bytes of one that is committed; a dynamic variable looked for counts as [`LOOKUP`] of them, a subroutine as
-//! [`CALLED`], a load from memory that is not the engine's as [`LOADED`], a clock as [`CLOCK`], anything else that the machine is
-//! asked for as [`ASKED`], an unwound stack frame as [`FRAME`], [`USER_FRAME`] or [`USER_STEP`], the owner of code that a program has made as
-//! [`SOUGHT`], an ancestor as [`HOP`], a floating-point operation as [`FLOAT`], a magnitude that `llquantize()` tries as
-//! [`MAGNITUDE`], an instruction of a loop as [`LOOPED`] in each round but the first. When the budget is gone, the clause ends in
-//! the fault [`Fault::Overrun`].
-//! What is taken is known before the work is done, or is bounded by one string or one stack.
+//! A firing runs with interrupts off, so it must end soon, whatever the program and its data are: a
+//! verified program may have thousands of instructions, each of which works on a string of 64 KiB,
+//! and its loops are not proved to end. All work that depends on the program or on data is taken
+//! from one budget, which counts units. These cost one unit each: an instruction, a byte copied, a
+//! byte compared, a speculation examined, and [`MOVED`] bytes of a committed speculation. Other
+//! work costs:
 //!
-//! What a clause does whatever the data has a *price*, which is known when it is built (the module `price` of `ecb`). The ways past the
-//! interpreter take nothing from a budget: there the price stands for all of it. How many old records a ring lets go of for a new one the ring
-//! tells afterwards.
+//! - the look-up of a dynamic variable: [`LOOKUP`]
+//! - a subroutine: [`CALLED`]
+//! - a load from memory that is not the engine's: [`LOADED`]
+//! - reading a clock: [`CLOCK`]
+//! - any other request to the machine: [`ASKED`]
+//! - an unwound stack frame: [`FRAME`], [`USER_FRAME`] or [`USER_STEP`]
+//! - finding the owner of code that a program has generated: [`SOUGHT`]
+//! - an ancestor of a process: [`HOP`]
+//! - a floating-point operation: [`FLOAT`]
+//! - a magnitude that `llquantize()` tries: [`MAGNITUDE`]
+//! - an instruction of a loop, in each round but the first: [`LOOPED`]
 //!
-//! A probe runs all its clauses in one firing, and there may be thousands. So what the heavy ones take is also added up, for each consumer:
-//! one that takes more than [`FIRING`] is ended, as by a deadman. Time counts as well ([`work`]). Light ones cost a comparison; where many are at
-//! one probe, each is taken for [`LIGHT`]. Users who may trace their own processes alone have [`FIRING_OF_USERS`] together; what
-//! they would do beyond that is dropped, and their consumer that has done most is ended. No user's clauses end what an administrator traces.
+//! When the budget is used up, the clause ends in the fault [`Fault::Overrun`]. The amount taken is
+//! known before the work is done, or is bounded by one string or one stack.
 //!
-//! A load may take ten times as long as is meant, where caches do not help. So time is looked at while a clause runs: whenever it has done
-//! [`PORTION`] since, the machine is told, and asked whether the firing [is over](Machine::is_over); if so the clause ends as one whose budget
-//! is gone. That is asked where the machine is at hand ([`Budget::pay`]); what is taken elsewhere ([`Budget::spend`]) is work on bytes that the
-//! engine has, which takes no longer than is meant. What has done less is never ended, nor is anything by a pause: a virtual machine that was
-//! stopped has done little, and time counts for so many times a portion at most.
+//! Work that a clause does independently of data has a *price*, which is known when the clause is
+//! built (the module `price` of `ecb`). The paths that bypass the interpreter take nothing from a
+//! budget: there the price stands for all work. Only the number of old records that a ring drops
+//! for a new one is reported by the ring afterwards.
 //!
-//! Some work is paid for before it is done: the instructions of a program, and the price of a clause. Where that is more than a
-//! portion ([`Budget::begin`]) it counts as it is done ([`Budget::did`]).
+//! A probe runs all its clauses in one firing, and there may be thousands. So the work of heavy
+//! clauses is also summed up for each consumer: a consumer that takes more than [`FIRING`] is
+//! killed, as by a deadman. Time counts as well ([`work`]). Light clauses cost one comparison; if
+//! many are at one probe, each is counted as [`LIGHT`]. Members share [`FIRING_OF_USERS`]. What
+//! they would do beyond that is dropped, and their consumer that has done most is killed (INV-28).
+//! Members' clauses never end the clauses of other consumers.
+//!
+//! A load may take ten times the expected time if caches do not help. So a clause's time is checked
+//! while it runs: after each [`PORTION`] of work the budget reports the work to the machine, and
+//! asks whether the firing [is over](Machine::is_over). If so, the clause ends as if its budget
+//! were used up. This check is made where the machine is at hand ([`Budget::pay`]). Units taken
+//! elsewhere ([`Budget::spend`]) stand for work on bytes in the engine's own memory, which takes no
+//! longer than expected. A clause that has done less than a portion is never ended. A pause does
+//! not end any clause either: a virtual machine that was stopped has done little work, and the time
+//! between two checks counts as a few portions at most.
+//!
+//! Some work is paid for before it is done: the instructions of a program, and the price of a
+//! clause. If that is more than a portion ([`Budget::begin`]), it is counted as it is done
+//! ([`Budget::did`]).
 
 use crate::error::Trap;
 use crate::machine::Machine;
 use dtrace_uapi::fault::Fault;
 
-/// Units of one firing: some milliseconds of string work, and more than 60 strings of the greatest size.
+/// Budget of one clause in a firing, in units: some milliseconds of string work, and more than 60
+/// strings of maximum size.
 pub const UNITS: u64 = 4 << 20;
 
-/// What a clause may take without being counted, units.
+/// Work of a clause that is not counted for the firing, in units.
 pub const LIGHT: u64 = 1024;
 
-/// What a consumer's clauses at a probe may take in one firing, units: a tenth of a second, about.
+/// Limit on the work of a consumer's clauses at one probe in one firing, in units: about an eighth
+/// of a second.
 pub const FIRING: u64 = 16 * UNITS;
 
-/// The same of all consumers together that see everything: each that does a portion more is ended.
+/// Limit on the same work of all consumers together that are not members'. If it is exceeded, each
+/// of them that has itself done more than a portion is killed (INV-27).
 pub const FIRING_OF_ALL: u64 = 2 * FIRING;
 
-/// The same of all consumers together of users who may trace their own processes alone: some ten milliseconds.
+/// Limit on the same work of all members' consumers together: some ten milliseconds.
 pub const FIRING_OF_USERS: u64 = 2 * UNITS;
 
-/// What is done before the machine is asked whether that is all, units: an eighth of a millisecond, as it is meant.
+/// Work between two checks with the machine, in units: nominally an eighth of a millisecond.
 pub const PORTION: u64 = 64 << 10;
 
-/// The time in which a unit is done at least, nanoseconds.
+/// Nominal time of a unit, in nanoseconds.
 const UNIT_NS: u64 = 2;
 
-/// What was done between two looks counts for so many portions at most: in a longer time nothing was done, as when a virtual machine is stopped.
-/// A clause may be short and take long nevertheless, as memory may be a device's.
+/// Maximum number of portions that the time between two checks can count as. Beyond that no work
+/// was done, as when a virtual machine is stopped. Time counts even for a short clause, because the
+/// memory that it loads may be a device's.
 const SLOWEST: u64 = 8;
 
-/// What work counts for that was counted as so many units, and took so many nanoseconds.
+/// Returns the units that work counts as: `units` were counted for it, and it took `ns`
+/// nanoseconds.
 pub fn work(units: u64, ns: u64) -> u64 {
     match units {
         0 => 0,
@@ -69,82 +92,84 @@ pub fn work(units: u64, ns: u64) -> u64 {
     }
 }
 
-/// Units of a subroutine that is called, of two strings that are compared, or of a piece of memory that is copied, however short they are.
+/// Units of a call of a subroutine, of a comparison of two strings, or of a copy of a piece of
+/// memory, however short they are.
 pub const CALLED: usize = 32;
 
-/// Units of a number that is written as text, of 64 digits at most.
+/// Units of formatting a number, of at most 64 digits.
 pub const NUMBER: usize = 256;
 
-/// Units of an address or a UUID that is written as text.
+/// Units of formatting an address or a UUID.
 pub const ADDRESS: usize = 128;
 
-/// Units of a load from the kernel's or a program's memory, whose address is looked at first.
+/// Units of a load from the kernel's or a program's memory, including the check of its address.
 pub const LOADED: usize = 32;
 
-/// Units of a clock that is read.
+/// Units of reading a clock.
 pub const CLOCK: usize = 32;
 
-/// Units of anything else that the machine is asked for.
+/// Units of any other request to the machine.
 pub const ASKED: usize = 8;
 
-/// Units of a frame of the kernel's stack.
+/// Units of a frame of a kernel stack.
 pub const FRAME: usize = 64;
 
-/// Units of a frame of a program's stack: the file that it leads into and its rule are looked up.
+/// Units of a frame of a user stack: the file that it leads into and its rule are looked up.
 pub const USER_FRAME: usize = 256;
 
-/// Units of such a frame whose way to its caller is remembered.
+/// Units of a user frame for which the step to its caller is remembered (INV-13).
 pub const USER_STEP: usize = 32;
 
-/// Units of looking for whose the code is that a program has made, among hundreds of its mappings.
+/// Units of finding the owner of code that a program has generated, among hundreds of mappings.
 pub const SOUGHT: usize = 32 << 10;
 
-/// Units of looking for a thread-local or an element of an associative array.
+/// Units of a look-up of a thread-local variable or of an element of an associative array.
 pub const LOOKUP: usize = 256;
 
-/// Units of another CPU that is asked whether it has room for a variable.
+/// Units of asking another CPU whether it has room for a variable.
 pub const ANOTHER: usize = 16;
 
-/// Units of a process that is asked for its parent.
+/// Units of a step from a process to its parent.
 pub const HOP: usize = 16;
 
-/// Units of a floating-point operation, which takes up to some hundred instructions of the CPU's.
+/// Units of a floating-point operation, which takes up to some hundred CPU instructions.
 pub const FLOAT: usize = 32;
 
-/// Units of a magnitude that is tried for a value: some divisions.
+/// Units of trying a magnitude for a value: a few divisions.
 pub const MAGNITUDE: usize = 32;
 
-/// Units of an instruction that a loop does again: it may load a program's memory.
+/// Units of an instruction that a loop repeats: it may load a program's memory.
 pub const LOOPED: usize = 32;
 
-/// Units of an old record that a ring lets go of for a new one.
+/// Units of an old record that a ring drops for a new one.
 pub const LET_GO: u64 = 16;
 
-/// Bytes that are a unit where they are cleared.
+/// Bytes that are cleared for one unit.
 pub const CLEARED: usize = 64;
 
-/// Bytes of committed records that are a unit.
+/// Bytes of committed records that are moved for one unit.
 pub const MOVED: usize = 16;
 
-/// What a clause has taken, where that is so much that it counts for the firing.
+/// Returns the work of a clause if it is so much that it counts for the firing.
 #[inline(always)]
 pub fn heavy(units: u64) -> Option<u64> {
     (units > LIGHT).then_some(units)
 }
 
-/// What is left for the firing.
+/// The budget of a clause that is running.
 #[derive(Debug)]
 pub struct Budget {
+    /// Units that are left.
     left: u64,
-    /// Where the machine is to be asked: when that little is left.
+    /// Threshold for the next check with the machine: it is due when no more than this is left.
     due: i64,
-    /// How much of what was taken is still to be done.
+    /// Units that are taken but whose work is not done yet.
     ahead: u64,
-    /// What all that counts for that was done until the machine was asked last.
+    /// What the work until the last check counts as, summed up.
     counted: u64,
 }
 
-/// There is not enough left.
+/// The budget is used up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spent;
 
@@ -155,7 +180,7 @@ impl From<Spent> for Trap {
 }
 
 impl Budget {
-    /// A whole budget.
+    /// Returns a whole budget.
     pub const fn full() -> Self {
         Self {
             left: UNITS,
@@ -165,12 +190,13 @@ impl Budget {
         }
     }
 
-    /// What was done since the machine was asked.
+    /// Returns the work done since the last check.
     fn since(&self) -> u64 {
         self.due.wrapping_sub(due(self.left)) as u64
     }
 
-    /// What the clause has done, if that is so much that it counts for the firing: then the machine is told the rest of it.
+    /// Returns what the clause's work counts as, if it is so much that it counts for the firing.
+    /// Reports the part to the machine that was not reported yet.
     #[inline(always)]
     pub fn toil<M: Machine>(&mut self, m: &M) -> Option<u64> {
         heavy(UNITS.saturating_sub(self.left)).map(|_| {
@@ -187,7 +213,7 @@ impl Budget {
         self.counted
     }
 
-    /// Asks the machine whether the firing may go on, if a portion was done since it was asked.
+    /// Asks the machine whether the firing may go on, if a portion was done since the last check.
     #[inline(always)]
     fn ask<M: Machine>(&mut self, m: &M) -> Result<(), Spent> {
         match self.left as i64 > self.due {
@@ -206,7 +232,7 @@ impl Budget {
         Err(Spent)
     }
 
-    /// Takes `n` units. What failed once fails ever after.
+    /// Takes `n` units. After the first failure nothing is left, so all further requests fail too.
     #[inline(always)]
     pub fn spend(&mut self, n: usize) -> Result<(), Spent> {
         match self.left.checked_sub(n as u64) {
@@ -221,14 +247,15 @@ impl Budget {
         }
     }
 
-    /// Takes `n` units, and sees to it that the firing may go on.
+    /// Takes `n` units, and checks whether the firing may go on.
     #[inline(always)]
     pub fn pay<M: Machine>(&mut self, m: &M, n: usize) -> Result<(), Spent> {
         self.spend(n)?;
         self.ask(m)
     }
 
-    /// Takes `n` units for work that will be [done](Self::did) bit by bit; returns what [`finish`](Self::finish) is to be given.
+    /// Takes `n` units for work that will be [done](Self::did) bit by bit. Returns the value to
+    /// pass to [`finish`](Self::finish).
     pub fn begin(&mut self, n: usize) -> Result<u64, Spent> {
         self.spend(n)?;
         let before = self.ahead;
@@ -236,7 +263,8 @@ impl Budget {
         Ok(before)
     }
 
-    /// So much of that was done, or is about to be. Where nothing was begun it is not asked how much.
+    /// Records that a part of the work begun was done, or is about to be. If nothing was begun,
+    /// `units` is not called.
     #[inline(always)]
     pub fn did<M: Machine>(&mut self, m: &M, units: impl FnOnce() -> usize) -> Result<(), Spent> {
         if self.ahead == 0 {
@@ -246,7 +274,7 @@ impl Budget {
         self.ask(m)
     }
 
-    /// All of it is done, or will not be.
+    /// Ends the work begun: all of it is done, or the rest will not be done.
     pub fn finish(&mut self, before: u64) {
         self.set_ahead(before.min(self.ahead));
     }
@@ -257,14 +285,16 @@ impl Budget {
         self.ahead = ahead;
     }
 
-    /// Puts aside what is left, for something that has `units` of its own; returns what [`take_back`](Self::take_back) is to be given.
+    /// Sets the budget aside and starts one of `units` for a separate program. Returns the value to
+    /// pass to [`take_back`](Self::take_back).
     pub fn lend(&mut self, units: u64) -> u64 {
         let whole = self.left;
         self.set_left(units);
         whole
     }
 
-    /// Takes what was done with `units` from what was put aside. If there is not so much left, the next one who asks is told.
+    /// Restores the budget that was set aside, less the part of `units` that was used. If less is
+    /// left than was used, nothing is left, and the next request fails.
     pub fn take_back(&mut self, whole: u64, units: u64) {
         let taken = units.saturating_sub(self.left);
         self.set_left(whole.saturating_sub(taken));
@@ -277,7 +307,7 @@ impl Budget {
     }
 }
 
-/// What will be left when a portion was done.
+/// Returns the threshold of the next check, which is due after another portion.
 const fn due(left: u64) -> i64 {
     left.wrapping_sub(PORTION) as i64
 }
@@ -299,11 +329,11 @@ mod tests {
     #[test]
     fn time_counts_as_far_as_it_was_worked() {
         const HOUR: u64 = 3_600_000_000_000;
-        // As fast as can be, slower, and with a pause of an hour.
+        // At full speed, slower, and with a pause of an hour.
         assert_eq!(work(1000, 1000), 1000);
         assert_eq!(work(1000, 6000), 3000);
         assert_eq!(work(1000, HOUR), 8 * PORTION);
-        // However much was done before anybody looked, a pause counts for a few portions.
+        // However much was done before the check, a pause counts as a few portions.
         assert_eq!(work(PORTION, HOUR), 8 * PORTION);
         assert_eq!(work(4 * PORTION, HOUR), 8 * PORTION);
         assert_eq!(work(9 * PORTION, HOUR), 9 * PORTION);

@@ -1,16 +1,17 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Why something was refused, and what went wrong in probe context.
+//! Errors of control calls, and faults in probe context.
 //!
-//! Two kinds of failure exist and never mix. A [`Reason`] answers a control call: an errno and one line of text that
-//! the consumer can print. It is small and owns nothing, so that refusing costs no memory. A [`Trap`] ends a DIF
-//! program at fire time: the fault and the address (or value) that caused it.
+//! There are two kinds of failure, and they never mix. A [`Reason`] answers a control call: an
+//! errno and one line of text that the consumer can print. It is small and owns nothing, so a
+//! refusal costs no memory. A [`Trap`] ends a DIF program when a probe fires: the fault and the
+//! address (or value) that caused it.
 
 use core::fmt;
 use dtrace_uapi::fault::Fault;
 
-/// An error number as Linux counts them, positive.
+/// A Linux error number, positive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Errno(pub i32);
 
@@ -41,10 +42,10 @@ impl Errno {
     pub const ENOSPC: Self = Self(28);
 }
 
-/// The place that a [`Reason`] speaks of.
+/// The location that a [`Reason`] refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// Nowhere in particular.
+    /// No particular location.
     None,
     /// A section of a DOF image, by its index.
     Section(u32),
@@ -61,14 +62,14 @@ pub struct Reason {
     pub errno: Errno,
     /// What is wrong.
     pub text: &'static str,
-    /// The name of the variable, subroutine, option or action that it is about; empty where there is none.
+    /// The variable, subroutine, option or action that is meant; empty if there is none.
     pub name: &'static str,
-    /// Where it is wrong.
+    /// The location of the error.
     pub place: Place,
 }
 
 impl Reason {
-    /// A reason without a place.
+    /// Makes a reason without a location.
     pub const fn new(errno: Errno, text: &'static str) -> Self {
         Self {
             errno,
@@ -78,28 +79,28 @@ impl Reason {
         }
     }
 
-    /// An `EINVAL`.
+    /// Makes an `EINVAL` reason.
     pub const fn invalid(text: &'static str) -> Self {
         Self::new(Errno::EINVAL, text)
     }
 
-    /// An `EINVAL` in a section of a DOF image.
+    /// Makes an `EINVAL` reason for a section of a DOF image.
     pub const fn section(text: &'static str, index: u32) -> Self {
         Self::invalid(text).at(Place::Section(index))
     }
 
-    /// An `EINVAL` at an instruction.
+    /// Makes an `EINVAL` reason for an instruction.
     pub const fn pc(text: &'static str, pc: u32) -> Self {
         Self::invalid(text).at(Place::Pc(pc))
     }
 
-    /// The same reason at `place`.
+    /// Returns the same reason with the location `place`.
     pub const fn at(mut self, place: Place) -> Self {
         self.place = place;
         self
     }
 
-    /// The same reason about `name`.
+    /// Returns the same reason with the name `name`.
     pub const fn about(mut self, name: &'static str) -> Self {
         self.name = name;
         self
@@ -141,12 +142,12 @@ pub struct Trap {
 }
 
 impl Trap {
-    /// A trap at `value`.
+    /// Makes a trap with `value`.
     pub const fn new(fault: Fault, value: u64) -> Self {
         Self { fault, value }
     }
 
-    /// An access to `addr`, which cannot be accessed.
+    /// Makes a trap for an access to `addr`, which cannot be accessed.
     pub const fn bad_addr(addr: u64) -> Self {
         Self::new(Fault::BadAddr, addr)
     }

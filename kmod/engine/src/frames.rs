@@ -1,11 +1,13 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The frames of a stack, put where they are wanted while it is walked.
+//! The frames of a stack, written to their destination while the stack is walked.
 //!
-//! Who wants a stack has bytes for it, in a record, a key or scratch memory, and the machine that walks it has one program
-//! counter after the other. Invariant: [`Frames::finish`] leaves no byte as it was, so that equal stacks are equal bytes and
-//! nothing old is told. Who calls [`Frames::end`] compares nothing behind the zero, and clears what is behind it before anybody else sees it.
+//! A caller that wants a stack supplies the bytes for it (in a record, a key or scratch memory),
+//! and the machine that walks the stack delivers one program counter after the other. Invariant:
+//! [`Frames::finish`] overwrites every byte, so equal stacks are equal bytes and no stale data is
+//! disclosed. A caller of [`Frames::end`] must compare nothing beyond the zero, and must clear what
+//! follows it before any other party can see it.
 
 use dtrace_uapi::types::STACK_LOST;
 use zerocopy::IntoBytes;
@@ -14,15 +16,16 @@ use zerocopy::IntoBytes;
 #[derive(Debug)]
 pub struct Frames<'a> {
     rest: &'a mut [u8],
-    /// How many more are taken; there are bytes for them.
+    /// Number of further frames that are accepted; there are bytes for all of them.
     room: usize,
+    /// Number of frames written so far.
     put: usize,
-    /// How many of those were [taken](Self::took) several at once.
+    /// How many of `put` were written [several at once](Self::took).
     took: usize,
 }
 
 impl<'a> Frames<'a> {
-    /// As many as `bytes` hold.
+    /// Accepts as many frames as `bytes` hold.
     pub fn new(bytes: &'a mut [u8]) -> Self {
         Self {
             room: bytes.len() / 8,
@@ -32,7 +35,8 @@ impl<'a> Frames<'a> {
         }
     }
 
-    /// As many as `bytes` hold, at most `most` before [`unlimit`](Self::unlimit).
+    /// Accepts as many frames as `bytes` hold, but at most `most` until [`unlimit`](Self::unlimit)
+    /// is called.
     #[inline]
     pub fn up_to(most: usize, bytes: &'a mut [u8]) -> Self {
         let mut frames = Self::new(bytes);
@@ -40,25 +44,25 @@ impl<'a> Frames<'a> {
         frames
     }
 
-    /// Whether `bytes` hold more than are taken.
+    /// Whether `bytes` have room for more frames than are accepted.
     #[inline]
     pub fn is_limited(&self) -> bool {
         self.room < self.rest.len() / 8
     }
 
-    /// From now on as many are taken as the bytes hold.
+    /// Lifts the limit: accepts as many further frames as the bytes hold.
     #[inline]
     pub fn unlimit(&mut self) {
         self.room = self.rest.len() / 8;
     }
 
-    /// How many more there is room for.
+    /// Returns the number of further frames that are accepted.
     #[inline]
     pub fn room(&self) -> usize {
         self.room
     }
 
-    /// Puts the next one, if there is room; returns whether another is wanted.
+    /// Appends a frame if there is room. Returns whether another one is wanted.
     #[inline]
     pub fn put(&mut self, pc: u64) -> bool {
         if let Some(room) = self.room.checked_sub(1) {
@@ -72,7 +76,7 @@ impl<'a> Frames<'a> {
         self.room != 0
     }
 
-    /// Puts several, as many as there is room for.
+    /// Appends as many of `pcs` as there is room for.
     pub fn extend(&mut self, pcs: &[usize]) {
         let count = pcs.len().min(self.room);
         let (Some(from), Some(to)) = (
@@ -85,39 +89,43 @@ impl<'a> Frames<'a> {
         self.took(count);
     }
 
-    /// What is not put yet, for one who puts several at once; he says so by [`took`](Self::took).
+    /// Returns the bytes that are not written yet, for a caller that writes several frames at once
+    /// and then calls [`took`](Self::took).
     #[inline]
     pub fn rest(&mut self) -> &mut [u8] {
         self.rest
     }
 
-    /// The next `count` were put, as far as there was room; returns whether another is wanted.
+    /// Records that the caller has written the next `count` frames, as far as there was room.
+    /// Returns whether another one is wanted.
     #[inline]
     pub fn took(&mut self, count: usize) -> bool {
         let count = count.min(self.room);
         let rest = core::mem::take(&mut self.rest);
         self.rest = rest.get_mut(count.wrapping_mul(8)..).unwrap_or_default();
-        // No overflow: there are bytes for all of them.
+        // Cannot overflow, because there are bytes for all of them.
         self.room = self.room.wrapping_sub(count);
         self.put = self.put.wrapping_add(count);
         self.took = self.took.wrapping_add(count);
         self.room != 0
     }
 
-    /// How many were put, and how many of them one at a time.
+    /// Returns the number of frames written, and how many of them were written one at a time.
     #[inline]
     pub fn counts(&self) -> (usize, usize) {
         (self.put, self.put.saturating_sub(self.took))
     }
 
-    /// Says behind the last one that its caller was not found, if there is room. Nothing is to be put after that.
+    /// Appends the mark for a caller that was not found ([`STACK_LOST`]), if there is room. The
+    /// mark does not count as a frame. Nothing may be appended after it.
     pub fn lost(&mut self) {
         let put = self.put;
         self.put(STACK_LOST);
         self.put = put;
     }
 
-    /// Puts a zero behind them, if the bytes have room for it; returns what is behind that, which is as it was.
+    /// Appends a zero if the bytes have room for it. Returns the bytes after the zero, which are
+    /// unchanged.
     #[inline]
     pub fn end(mut self) -> &'a mut [u8] {
         self.unlimit();
@@ -125,7 +133,7 @@ impl<'a> Frames<'a> {
         self.rest
     }
 
-    /// Fills up with zeros; returns how many were put.
+    /// Fills the rest with zeros. Returns the number of frames written.
     pub fn finish(self) -> usize {
         self.rest.fill(0);
         self.put
@@ -186,7 +194,7 @@ mod tests {
         assert!(!Frames::up_to(5, &mut bytes).is_limited());
         let mut frames = Frames::up_to(1, &mut bytes);
         frames.put(1);
-        // A limit leaves room for the end.
+        // The limit does not apply to the zero at the end.
         assert_eq!(frames.end().len(), 24);
     }
 

@@ -3,17 +3,21 @@
 
 //! Hashes of keys.
 //!
-//! A key is what a clause makes it, or a program that is traced: whoever could tell which keys have the same hash could make tables of them
-//! in which each look compares hundreds of long keys, with interrupts off. So the hashes of a consumer begin with its
-//! [secret](crate::Config::secret), and a word is mixed in by a multiplication of which both halves are kept: what two keys differ in then makes a
-//! difference that depends on the secret. (Of the lower half alone the topmost bit, for one, makes always the same.)
+//! A traced program or a clause chooses the keys. A user able to predict which keys have equal
+//! hashes could fill tables with them, so that each look-up compares hundreds of long keys with
+//! interrupts off. So the hashes of a consumer start from its [secret](crate::Config::secret)
+//! (INV-30). A word is mixed in by a multiplication of which both halves are kept, so the effect of
+//! a difference between two keys depends on the secret. (With the lower half alone, a difference in
+//! the topmost bit, for example, would always have the same effect.)
 //!
-//! Where keys have the same hash all the same, variables and aggregations compare no more than [`SAME`] of them.
+//! If keys have equal hashes nevertheless, variables and aggregations compare at most [`SAME`] of
+//! them.
 
-/// How many keys are compared that have the hash of the one that is looked for, and are others. By chance one pair in 2^64 has the same.
+/// The maximum number of unequal keys with the same hash that a look-up compares. By chance one
+/// pair of keys in 2^64 has equal hashes.
 pub const SAME: u32 = 4;
 
-/// An odd number whose bits look random: 2^64 by the golden ratio.
+/// An odd number whose bits look random: 2^64 divided by the golden ratio.
 const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Mixes a word into a hash.
@@ -45,13 +49,14 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    /// Keys that meet under one secret do not under others, whatever simple difference makes them.
+    /// Keys that collide under one secret do not collide under others, for every difference in a
+    /// single bit.
     #[test]
     fn which_keys_meet_depends_on_the_secret() {
         let hash = |secret, key: [u64; 2]| mix(mix(secret, key[0]), key[1]);
         let secrets: Vec<u64> = (1..=64u64).map(|n| mix(mix(7, n), 11)).collect();
         for bit in 0..64 {
-            // What the second word would have to differ by.
+            // The difference that the second word needs for a collision.
             let by = |secret| mix(secret, 5) ^ mix(secret, 5 ^ 1 << bit);
             let all: BTreeSet<u64> = secrets.iter().map(|secret| by(*secret)).collect();
             assert!(all.len() > secrets.len() / 2, "bit {bit}: {}", all.len());

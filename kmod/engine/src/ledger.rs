@@ -1,27 +1,31 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! How long firings have stopped each thread, so that `vtimestamp` can leave that out.
+//! The time for which firings have stopped each thread, so that `vtimestamp` can leave it out
+//! (INV-7).
 //!
-//! A [`Ledger`] is a table of fixed size: sets of a few accounts each, and a thread's name says which set its account is in. A
-//! thread that has none gets the one of its set that has been used least recently, and begins anew there. So the dead make room,
-//! nobody has to tell of them, and a thread loses its account only to as many others of its set that fire after it.
+//! A [`Ledger`] is a table of fixed size. It consists of sets of a few accounts each, and a hash of
+//! the thread's name selects the set that its account is in. A thread without an account takes the
+//! least recently used one of its set and starts there from zero. So the accounts of ended threads
+//! are reused without any notification, and a thread can lose its account only if at least as many
+//! other threads of its set fire after it as the set has accounts.
 //!
-//! A thread runs on one CPU at a time, so that two CPUs want one account only where one of them gives it to another thread. Each
-//! therefore opens an account before it touches it, and passes by those that are open. Nobody waits: where all are open, what is
-//! to be charged is lost.
+//! A thread runs on one CPU at a time, so two CPUs want the same account only if one of them is
+//! giving it to another thread. Therefore a CPU opens an account before it touches it, and skips
+//! accounts that another CPU has open. No CPU waits: if all accounts of a set are open, the charge
+//! is lost.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// Accounts of a set.
+/// Accounts per set.
 const WAYS: usize = 8;
 
-/// The account is somebody's.
+/// Flag in `owner`: the account belongs to a thread.
 const TAKEN: u64 = 1;
-/// A CPU uses it.
+/// Flag in `owner`: a CPU is using the account.
 const OPEN: u64 = 2;
 
-/// What has been charged to threads. See the [module](self)'s text.
+/// The accounts of threads. See the [module](self)'s text.
 #[derive(Debug)]
 pub struct Ledger<const SETS: usize> {
     sets: [[Account; WAYS]; SETS],
@@ -29,24 +33,24 @@ pub struct Ledger<const SETS: usize> {
 
 #[derive(Debug)]
 struct Account {
-    /// The thread's name and the two flags, 0 where it is nobody's.
+    /// The thread's name, shifted left by two, and the two flags; 0 if the account is free.
     owner: AtomicU64,
-    /// When it was last opened, ns.
+    /// Time at which it was last opened, in ns.
     used: AtomicU64,
-    /// What was charged, ns.
+    /// Total of the charges, in ns.
     charged: AtomicU64,
-    /// The greatest net time that was told, ns.
+    /// The greatest net time that [`net`](Ledger::net) has returned, in ns.
     told: AtomicU64,
 }
 
-/// An open account; dropping it closes it.
+/// An open account. Dropping it closes the account.
 struct Opened<'a> {
     account: &'a Account,
     owner: u64,
 }
 
 impl<const SETS: usize> Ledger<SETS> {
-    /// Nobody has an account.
+    /// A ledger without accounts in use.
     #[allow(clippy::new_without_default)]
     pub const fn new() -> Self {
         Self {
@@ -54,7 +58,8 @@ impl<const SETS: usize> Ledger<SETS> {
         }
     }
 
-    /// Charges `ns` to the thread `who`, at the time `now`. Of a thread's name the upper two bits do not count.
+    /// Charges `ns` to the thread `who`, at the time `now`. The upper two bits of a thread's name
+    /// are ignored.
     pub fn charge(&self, who: u64, now: u64, ns: u64) {
         if let Some(opened) = self.open(who, now) {
             let charged = &opened.account.charged;
@@ -63,7 +68,8 @@ impl<const SETS: usize> Ledger<SETS> {
         }
     }
 
-    /// What is left of the `gross` time that the thread `who` has run, without what was charged to it. It never gets less.
+    /// Returns the `gross` run time of the thread `who` less what was charged to it. The result
+    /// never decreases while the thread keeps its account.
     pub fn net(&self, who: u64, now: u64, gross: u64) -> u64 {
         let Some(opened) = self.open(who, now) else {
             return gross;
@@ -88,15 +94,16 @@ impl<const SETS: usize> Ledger<SETS> {
     }
 
     fn set(&self, owner: u64) -> Option<&[Account; WAYS]> {
-        // Names differ in their low bits, or in those of a time: the upper half of the product depends on all of them.
+        // Names differ in their low bits, or in the bits of a start time. The upper half of the
+        // product depends on all of them.
         let hash = owner.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         self.sets.get((hash as usize).checked_rem(SETS)?)
     }
 }
 
-/// Gives the account that has been used least recently to another thread.
+/// Gives the least recently used account of the set to `owner`, and clears it.
 fn give(set: &[Account; WAYS], owner: u64) -> Option<Opened<'_>> {
-    // Each round in vain is another CPU's success.
+    // Each failed round means that another CPU has opened the account in between.
     for _ in 0..WAYS {
         let closed = |account: &&Account| account.owner.load(Ordering::Relaxed) & OPEN == 0;
         let oldest = set
@@ -123,7 +130,8 @@ impl Account {
         }
     }
 
-    /// Opens it for `owner` where it is closed and belongs to `before`.
+    /// Opens the account for `owner` if it is closed and belongs to `before`. `Acquire` pairs with
+    /// the `Release` of the last close, so the previous user's stores are visible.
     fn open(&self, before: u64, owner: u64) -> Option<Opened<'_>> {
         self.owner
             .compare_exchange(before, owner | OPEN, Ordering::Acquire, Ordering::Relaxed)

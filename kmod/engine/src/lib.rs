@@ -3,9 +3,10 @@
 
 #![cfg_attr(not(feature = "std"), no_std)]
 #![deny(unsafe_code)]
-// Overflow checks are on in the kernel, and a panic is an oops. Nothing here may index, slice or unwrap what could fail.
-// Arithmetic that could overflow is written out as checked, saturating or wrapping where numbers come from programs or from
-// outside; the modules that compute with sizes and offsets which were checked when they were made say so at their heads.
+// In the kernel overflow checks are on, and a panic is an oops. So nothing here may index, slice or
+// unwrap where that could fail. Arithmetic that could overflow is written as checked, saturating or
+// wrapping where its numbers come from programs or from outside. Modules that compute with sizes
+// and offsets that were checked when they were made say so in their heads.
 #![cfg_attr(
     not(test),
     deny(
@@ -17,19 +18,23 @@
         clippy::unreachable
     )
 )]
-//! The portable heart of dtrace.ko: from a DOF image to records in buffers.
+//! The portable core of dtrace.ko: from a DOF image to records in buffers.
 //!
-//! The way through the crate: [`Enabling::parse`] reads a DOF image into clauses and options; a [`Consumer`] verifies
-//! and prepares each clause once and binds it to any number of probes; [`Consumer::go`] allocates all that firing will
-//! need; [`Consumer::fire`] is the whole of probe context for one ECB; snapshots take the records out.
+//! Data passes through the crate in this order: [`Enabling::parse`] reads a DOF image into clauses
+//! and options; a [`Consumer`] verifies and prepares each clause once and binds it to any number of
+//! probes; [`Consumer::go`] allocates all that firing will need; [`Consumer::fire`] does all the
+//! work of probe context for one ECB; snapshots take the records out.
 //!
 //! The crate knows the kernel only through [`Machine`] and two platform functions for memory
-//! (`dtrace_engine_alloc`, `dtrace_engine_free`), so the same source runs in the module and in host tests.
+//! (`dtrace_engine_alloc`, `dtrace_engine_free`), so the same source runs in the module and in host
+//! tests.
 //!
 //! Invariants:
-//! - nothing is allocated, freed or waited for while a probe fires;
-//! - nothing that comes from outside (DOF, DIF, addresses) can make it panic, loop or touch memory that is not its own;
-//! - `unsafe` stands in [`mem`] alone, and the caller owes one promise: that of [`Cpu::claim`].
+//! - While a probe fires, nothing is allocated or freed, and nothing waits (INV-4).
+//! - No input from outside (DOF, DIF, addresses) can make the crate panic, loop without end, or
+//!   touch memory that is not its own.
+//! - `unsafe` occurs in [`mem`] only, and the caller owes one promise: that of [`Cpu::claim`]
+//!   (INV-39).
 
 #[cfg(any(feature = "std", test))]
 extern crate std;

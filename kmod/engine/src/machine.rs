@@ -3,14 +3,16 @@
 
 //! The kernel as the engine sees it from probe context.
 //!
-//! [`Machine`] is the only way out of the engine while a probe fires. It is a generic parameter of
-//! [`Consumer::fire`](crate::Consumer::fire), so every call is resolved at compile time and a test machine costs the
-//! kernel nothing. Everything that an implementation does must be legal with interrupts off, in any context that
-//! ftrace reaches: no sleeping, no locks that other code takes, no allocation, no tracing of itself.
+//! [`Machine`] is the engine's only access to the outside while a probe fires. It is a generic
+//! parameter of [`Consumer::fire`](crate::Consumer::fire), so every call is resolved at compile
+//! time and the existence of test machines costs the kernel nothing. An implementation may do only
+//! what is legal with interrupts off, in any context that ftrace reaches: it must not sleep, take a
+//! lock that other code takes, allocate, or fire probes itself (INV-4).
 //!
-//! Addresses that DIF computes are of two worlds: the engine's own memory has addresses in a range that no processor
-//! can use (see the module `var::addr`), and every other address is the kernel's or, for `uld*` and the `copyin()` family,
-//! the user's, and goes through this trait. A load reports failure by [`BadAddr`]; it never faults.
+//! DIF computes addresses of two kinds. The engine's own memory has addresses in a range that no
+//! processor can use (see the module `var::addr`). Every other address is the kernel's or, for
+//! `uld*` and the `copyin()` family, the user's, and is accessed through this trait. A load reports
+//! failure by [`BadAddr`]; it never faults.
 
 use crate::frames::Frames;
 use crate::interp::spots::{Pause, Spots};
@@ -33,22 +35,23 @@ pub struct ProbeName<'a> {
     pub name: &'a [u8],
 }
 
-/// How user stacks are walked: the option `ustackmode`.
+/// How user stacks are walked (the option `ustackmode`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UserWalk {
-    /// By tables, and by frame pointers where there are none.
+    /// By unwind tables, and by frame pointers where there is no table.
     #[default]
     Auto,
-    /// By frame pointers alone.
+    /// By frame pointers only.
     FramePointers,
-    /// By tables alone.
+    /// By unwind tables only.
     Tables,
-    /// As [`Auto`](Self::Auto), and it is told which frames no table led to: by [`STACK_GUESSED`](dtrace_uapi::types::STACK_GUESSED).
+    /// As [`Auto`](Self::Auto), and frames that no table led to are marked by
+    /// [`STACK_GUESSED`](dtrace_uapi::types::STACK_GUESSED).
     Told,
 }
 
 impl UserWalk {
-    /// That of the option's value.
+    /// Converts the option's value; an unknown value means [`Auto`](Self::Auto).
     pub fn of(mode: u64) -> Self {
         match mode {
             USTACKMODE_FP => Self::FramePointers,
@@ -58,7 +61,7 @@ impl UserWalk {
         }
     }
 
-    /// The same for addresses that a program computes with.
+    /// The same mode without marks, for addresses that a program computes with.
     #[must_use]
     pub fn bare(self) -> Self {
         match self {
@@ -68,18 +71,19 @@ impl UserWalk {
     }
 }
 
-/// Who holds a lock for readers and writers.
+/// The holders of a reader-writer lock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RwLock {
-    /// One or more readers.
+    /// One or more readers hold it.
     pub readers: bool,
-    /// A writer.
+    /// A writer holds it.
     pub writer: bool,
-    /// Nobody or readers, but a writer waits.
+    /// No writer holds it, but one is waiting.
     pub writer_waits: bool,
 }
 
-/// A directory entry below a mount: what a `struct path` names. Both are addresses, the mount's that of its `vfsmount`.
+/// A directory entry below a mount, as a `struct path` names it. Both fields are addresses; the
+/// mount's is that of its `vfsmount`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place {
     /// The mount.
@@ -88,133 +92,142 @@ pub struct Place {
     pub dentry: u64,
 }
 
-/// What a directory entry says of itself.
+/// What the engine needs of a `struct dentry`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dentry {
-    /// That of the directory; of a root, its own address.
+    /// Address of the directory's entry; for a root, the entry's own address.
     pub parent: u64,
-    /// Where its name is.
+    /// Address of its name.
     pub name: u64,
-    /// How long that is.
+    /// Length of the name in bytes.
     pub len: u32,
-    /// No lookup finds it any more.
+    /// Whether it is unhashed, so that no lookup finds it.
     pub removed: bool,
 }
 
-/// What a mount says of itself.
+/// What the engine needs of a mount.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mount {
-    /// The directory entry that it shows where it is mounted.
+    /// The directory entry that is visible at the mount point.
     pub root: u64,
-    /// Where that is; of a mount that is nowhere, itself and anything.
+    /// The mount point. For a mount that is not mounted anywhere, the mount is itself and the entry
+    /// is unspecified.
     pub above: Place,
 }
 
 /// A file that is in no directory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unplaced {
-    /// Where the name of its kind of file system is.
+    /// Address of the name of its file system type.
     pub fs: u64,
-    /// The number of its inode.
+    /// Its inode number.
     pub inode: u64,
 }
 
-/// What an object of the device model says of itself.
+/// What the engine needs of a `struct kobject`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Kobject {
-    /// Where its name is.
+    /// Address of its name.
     pub name: u64,
-    /// The one above it, 0 at the top.
+    /// Address of its parent, 0 at the top.
     pub parent: u64,
 }
 
-/// Where a process has its arguments, which end with a NUL each.
+/// Location of the arguments of a process. Each argument ends with a NUL.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TaskArgs {
-    /// Its address space: the address of the `mm_struct`.
+    /// The address space: the address of the `mm_struct`.
     pub mm: u64,
-    /// Where they begin there.
+    /// Start address in that address space.
     pub begin: u64,
-    /// Where they end.
+    /// End address (exclusive).
     pub end: u64,
 }
 
 /// The kernel in probe context, for one firing of one probe.
 pub trait Machine {
-    /// Whether a load whose address is not a multiple of its size is a BADALIGN fault. Stores always check.
+    /// Whether a load from an address that is not a multiple of its size is a BADALIGN fault.
+    /// Stores are always checked.
     const STRICT_ALIGN: bool = false;
 
-    /// The firing probe's names.
+    /// Returns the names of the firing probe.
     fn probe(&self) -> ProbeName<'_>;
-    /// The time of the firing, in nanoseconds of a clock that never steps back: the same whenever it is asked for during
-    /// one firing, so that all of its clauses see one time.
-    /// Only [`chill`](Self::chill) moves it on.
+    /// Returns the time of the firing, in nanoseconds of a clock that never goes back. It is the
+    /// same at each call during one firing, so that all clauses see one time. Only
+    /// [`chill`](Self::chill) advances it.
     fn timestamp(&self) -> u64;
-    /// What tells a firing from others on its CPU.
+    /// Returns a number that tells a firing from the others on its CPU.
     fn firing(&self) -> u64;
-    /// Adds what a clause took, or a part of that, to the work that consumers like this one have done together in the firing, where that is
-    /// limited; returns what it counts for.
+    /// Adds `units`, which a clause or a part of one has done, to the work that all consumers of
+    /// the same kind have done in the firing, if that is limited. Returns what the units count for,
+    /// which is more if they took long.
     fn toil(&self, units: u64) -> u64;
-    /// Adds what a consumer that is limited by itself has done to what all such have done in the firing; whether that is too much.
+    /// Adds the work of a consumer that has a limit of its own to the sum of all such consumers in
+    /// the firing. Returns whether that sum exceeds its limit.
     fn burden(&self, _units: u64) -> bool {
         false
     }
-    /// Whether that is all that they may do in the firing: then the clause that asks is ended.
+    /// Whether the consumers of this kind have used up their common limit for the firing. If so,
+    /// the running clause is ended.
     fn is_over(&self) -> bool {
         false
     }
-    /// Nanoseconds since 1970.
+    /// Returns nanoseconds since 1970.
     fn walltimestamp(&self) -> u64;
-    /// Nanoseconds that the current thread has spent on a CPU up to the firing, without those of earlier firings; the same whenever
-    /// it is asked for during one firing.
+    /// Returns the nanoseconds that the current thread has spent on a CPU up to this firing,
+    /// without the time of earlier firings (INV-7). It is the same at each call during one firing.
     fn vtimestamp(&self) -> u64;
-    /// `arg0` to `arg9`, and `args[n]` of any n; 0 where the probe has no such argument. It may lie in memory that is
-    /// not there.
+    /// Returns `arg0` to `arg9`, and `args[n]` for any n; 0 if the probe has no such argument.
+    /// Fails if the argument lies in memory that cannot be read.
     fn arg(&self, n: u64) -> Result<u64, BadAddr>;
-    /// Register `n` of the interrupted kernel context, `None` where there is none.
+    /// Returns register `n` of the interrupted kernel context, `None` if there is none.
     fn reg(&self, n: u64) -> Option<u64>;
-    /// Register `n` of the current thread's user context, `None` where there is none.
+    /// Returns register `n` of the current thread's user context, `None` if there is none.
     fn ureg(&self, n: u64) -> Option<u64>;
-    /// Address of the current `task_struct`.
+    /// Returns the address of the current `task_struct`.
     fn curthread(&self) -> u64;
-    /// What names the thread-local storage: differs between threads, and between a thread and the interrupts in it.
+    /// Returns the key of thread-local storage. It differs between threads, and between a thread
+    /// and the interrupts that stop it.
     fn thread_key(&self) -> u64;
-    /// Process id.
+    /// Returns the process id.
     fn pid(&self) -> u32;
-    /// The same, where an address of the process is recorded: what that means is asked for later, when the process may have ended.
+    /// Returns the process id, for use where an address of the process is recorded. The machine
+    /// notes the process, because the meaning of the address is requested later, when the process
+    /// may have ended (INV-16).
     fn told(&self) -> u32 {
         self.pid()
     }
-    /// Thread id.
+    /// Returns the thread id.
     fn tid(&self) -> u32;
-    /// The same as the process itself sees it.
+    /// Returns the thread id as the process itself sees it (in its own PID namespace).
     fn own_tid(&self) -> u32;
-    /// From where the program addresses the thread's own variables.
+    /// Returns the address relative to which the program addresses thread-local variables.
     fn thread_pointer(&self) -> u64;
-    /// Process id of the parent.
+    /// Returns the process id of the parent.
     fn ppid(&self) -> u32;
-    /// Real user id.
+    /// Returns the real user id.
     fn uid(&self) -> u32;
-    /// Real group id.
+    /// Returns the real group id.
     fn gid(&self) -> u32;
-    /// Name of the process, ending with NUL.
+    /// Returns the name of the process, terminated by a NUL.
     fn execname(&self) -> [u8; 16];
-    /// Error of the current system call.
+    /// Returns the error of the current system call.
     fn errno(&self) -> i32;
-    /// 0 in a thread, more in interrupts.
+    /// Returns 0 in a thread, more in interrupts.
     fn ipl(&self) -> u32;
-    /// Return address of the probed function.
+    /// Returns the return address of the probed function.
     fn caller(&self) -> u64;
-    /// Return address of the user function.
+    /// Returns the return address of the user function.
     fn ucaller(&self, by: UserWalk) -> u64;
-    /// Frames of the kernel stack.
+    /// Returns the number of frames of the kernel stack.
     fn stackdepth(&self) -> u32;
-    /// Frames of the user stack.
+    /// Returns the number of frames of the user stack.
     fn ustackdepth(&self, by: UserWalk) -> u32;
-    /// Puts the frames of the kernel stack, innermost first, as many as there is room for.
+    /// Writes the frames of the kernel stack, innermost first, as many as there is room for.
     fn stack(&self, frames: &mut Frames<'_>);
-    /// Puts the frames of the user stack, innermost first, as many as there is room for, and notes those of evaluators in `spots`. Returns a pause where
-    /// a walker is to tell a caller; `from` there it goes on.
+    /// Writes the frames of the user stack, innermost first, as many as there is room for, and
+    /// notes the frames of evaluators in `spots`. If a walker has to supply a caller, the walk
+    /// stops and a pause is returned; passed as `from`, it resumes the walk.
     fn ustack(
         &self,
         by: UserWalk,
@@ -222,8 +235,10 @@ pub trait Machine {
         spots: Option<&mut Spots>,
         from: Option<Pause>,
     ) -> Option<Pause>;
-    /// Whether the user stack, of at most `most` frames, all of native code, has come before and has a number that `is_known`: process and stack
-    /// of a number are always the same on a CPU. If not, [`ustack`](Self::ustack) may find a number for it.
+    /// Whether the user stack was seen before and has a number for which `is_known` holds. Only
+    /// stacks of at most `most` frames, all of native code, count. On a CPU, the process and the
+    /// stack that a number stands for never change. If the answer is no, a following
+    /// [`ustack`](Self::ustack) may find a number for the stack.
     fn ustack_again(
         &self,
         _by: UserWalk,
@@ -232,46 +247,55 @@ pub trait Machine {
     ) -> bool {
         false
     }
-    /// The number of the user stack that was put since [`ustack_again`](Self::ustack_again) was asked; 0: it has none.
+    /// Returns the number of the user stack that was written since
+    /// [`ustack_again`](Self::ustack_again) was called, or 0 if it has none.
     fn ustack_number(&self) -> u64 {
         0
     }
-    /// Address of the thread that holds the mutex at `addr`, 0 where none does.
+    /// Returns the address of the thread that holds the mutex at `addr`, 0 if none does.
     fn mutex_owner(&self, addr: u64) -> Result<u64, BadAddr>;
-    /// The state of the `rwlock_t` at `addr`.
+    /// Returns the state of the `rwlock_t` at `addr`.
     fn rwlock(&self, addr: u64) -> Result<RwLock, BadAddr>;
-    /// What the bytes of a `struct path` name.
+    /// Returns what the bytes of a `struct path` name.
     fn place(&self, path: &[u8; 16]) -> Place;
-    /// The root directory of the current process, `None` where it has none.
+    /// Returns the root directory of the current process, `None` if it has none.
     fn root(&self) -> Option<Place>;
-    /// The directory entry at `addr`.
+    /// Returns the directory entry at `addr`.
     fn dentry(&self, addr: u64) -> Result<Dentry, BadAddr>;
-    /// The mount at `addr`.
+    /// Returns the mount at `addr`.
     fn mount(&self, addr: u64) -> Result<Mount, BadAddr>;
-    /// The file of the directory entry at `addr`, which is in no directory.
+    /// Returns the file of the directory entry at `addr`, which is in no directory.
     fn unplaced(&self, addr: u64) -> Result<Unplaced, BadAddr>;
-    /// The object of the device model at `addr`.
+    /// Returns the object of the device model at `addr`.
     fn kobject(&self, addr: u64) -> Result<Kobject, BadAddr>;
-    /// Address of the `struct file` of a file descriptor of the current process, 0 where there is none.
+    /// Returns the address of the `struct file` of a file descriptor of the current process, 0 if
+    /// there is none.
     fn file(&self, fd: u32) -> u64;
-    /// Begin and end of the arguments of the current process, in its own memory; they end with a NUL each.
+    /// Returns the start and end of the current process's arguments in its own memory. Each
+    /// argument ends with a NUL.
     fn user_args(&self) -> Option<(u64, u64)>;
-    /// Where the process of the thread whose `task_struct` is at `addr` has its arguments; `None` where it has no memory: it is a
-    /// kernel thread, or has ended.
+    /// Returns the location of the arguments of the process to which the thread with the
+    /// `task_struct` at `addr` belongs; `None` if it has no address space because it is a kernel
+    /// thread or has ended.
     fn task_args(&self, addr: u64) -> Result<Option<TaskArgs>, BadAddr>;
-    /// Name of the process of the thread whose `task_struct` is at `addr`, ending with NUL.
+    /// Returns the name of the process to which the thread with the `task_struct` at `addr`
+    /// belongs, terminated by a NUL.
     fn task_name(&self, addr: u64) -> Result<[u8; 16], BadAddr>;
-    /// Whether the current process is `pid` or descends from it, and how many of its ancestors were asked.
+    /// Whether the current process is `pid` or one of its descendants, and how many ancestors were
+    /// examined.
     fn progenyof(&self, pid: u64) -> (bool, u32);
-    /// Whether the consumer may trace the current process; asked only where it may not trace all.
+    /// Whether the consumer may trace the current process. Called only for consumers that may not
+    /// trace all processes.
     fn owned(&self) -> bool;
-    /// Whether the firing tells of no process, only of the time: it is for those as well who may not trace the current process.
+    /// Whether the firing is about the time only and about no process. Then it also fires for
+    /// consumers that may not trace the current process.
     #[inline]
     fn is_of_nobody(&self) -> bool {
         false
     }
 
-    /// Loads `out.len()` bytes of kernel memory. [`BadAddr`] holds the first byte that could not be read, or `addr`.
+    /// Loads `out.len()` bytes of kernel memory. On failure [`BadAddr`] holds the first byte that
+    /// could not be read, or `addr`.
     fn load(&self, addr: u64, out: &mut [u8]) -> Result<(), BadAddr>;
     /// Loads a byte of kernel memory.
     #[inline]
@@ -297,30 +321,34 @@ pub trait Machine {
         let mut b = [0; 8];
         self.load(addr, &mut b).map(|()| u64::from_ne_bytes(b))
     }
-    /// Loads a kernel string: bytes up to the first NUL, or as many as `out` holds. Returns how many came before
-    /// the NUL; it need not write the NUL.
+    /// Loads a kernel string: bytes up to the first NUL, or as many as `out` holds. Returns how
+    /// many bytes precede the NUL; the NUL itself need not be written.
     fn load_str(&self, addr: u64, out: &mut [u8]) -> Result<usize, BadAddr>;
-    /// Loads user memory.
+    /// Loads memory of the current process.
     fn user_load(&self, addr: u64, out: &mut [u8]) -> Result<(), BadAddr>;
-    /// Loads a user string, as [`load_str`](Self::load_str).
+    /// Loads a user string, like [`load_str`](Self::load_str).
     fn user_load_str(&self, addr: u64, out: &mut [u8]) -> Result<usize, BadAddr>;
-    /// Waits until what was done before is done for certain, where the consumer is not trusted with what a processor does on a guess. Called
-    /// between an access to memory whose place a program has computed and any use of what was there.
+    /// Waits until no earlier operation is speculative, if the consumer is not trusted with the
+    /// effects of speculative execution (INV-38). Called between an access to memory at a location
+    /// that a program has computed and any use of what was read there.
     fn settle(&self) {}
-    /// Loads what the address space `mm` has at `addr`, which need not be in use on this CPU. What is loaded was its own as long as
-    /// a thread still has that address space afterwards.
+    /// Loads memory of the address space `mm` at `addr`, which need not be in use on this CPU. The
+    /// caller must check afterwards that a thread still has that address space; only then was the
+    /// loaded data its own (INV-18).
     fn remote_load(&self, mm: u64, addr: u64, out: &mut [u8]) -> Result<(), BadAddr>;
-    /// Stores into user memory; only destructive consumers get here.
+    /// Stores into memory of the current process. Called for destructive consumers only.
     fn user_store(&self, addr: u64, data: &[u8]) -> Result<(), BadAddr>;
 
-    /// Stops the current process; only destructive consumers get here, as with all that follow. `false`: it could not be told.
+    /// Stops the current process. This function and all that follow are called for destructive
+    /// consumers only. Returns `false` if the signal could not be sent.
     fn stop(&self) -> bool;
-    /// Sends the current process a signal. `false`: there is no such signal, or it could not be sent.
+    /// Sends a signal to the current process. Returns `false` if there is no such signal or it
+    /// could not be sent.
     fn raise(&self, signal: u64) -> bool;
-    /// Enters the kernel's debugger.
+    /// Enters the kernel debugger.
     fn breakpoint(&self);
     /// Panics the kernel.
     fn panic(&self);
-    /// Spins for that many nanoseconds.
+    /// Spins for `ns` nanoseconds.
     fn chill(&self, ns: u64);
 }

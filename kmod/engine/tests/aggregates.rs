@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Aggregating functions against what their definitions say, for any values and parameters.
+//! Aggregating functions compared with their definitions, for all values and parameters.
 
 use dtrace_engine::ecb::aggregation::Function;
 use dtrace_uapi::action::{Llquantize, Lquantize};
@@ -19,7 +19,7 @@ fn run(function: Function, values: &[i64]) -> Vec<u64> {
         .collect()
 }
 
-/// Values of every magnitude, as often near the edges as not.
+/// Values of every magnitude, including the extremes.
 fn value() -> impl Strategy<Value = i64> {
     prop_oneof![
         any::<i64>(),
@@ -32,7 +32,7 @@ fn values() -> impl Strategy<Value = Vec<i64>> {
     prop::collection::vec(value(), 1..40)
 }
 
-/// Parameters with whole steps.
+/// Parameters for which the steps are whole numbers.
 fn llquantize() -> impl Strategy<Value = Llquantize> {
     let any = (2..40u16, 0..6u16, 0..6u16, 1..200u16);
     let parameters = any.prop_map(|(factor, low, more, nsteps)| Llquantize {
@@ -44,7 +44,7 @@ fn llquantize() -> impl Strategy<Value = Llquantize> {
     parameters.prop_filter("whole steps", |p| p.is_valid())
 }
 
-/// Where the buckets away from zero begin, written down one after the other.
+/// Returns the lower bounds of the buckets away from zero, computed one after the other.
 fn edges(p: Llquantize) -> Vec<u128> {
     let (factor, nsteps) = (u128::from(p.factor), u128::from(p.nsteps));
     let mut edges = Vec::new();
@@ -100,7 +100,8 @@ proptest! {
         let mut expected = vec![0; 127];
         for value in &values {
             let size = u128::from(value.unsigned_abs());
-            // Bucket 64 begins at 1, and each later one at twice as much; the last takes all that is left.
+            // Bucket 64 starts at 1, and each further one at twice the bound of the one before. The
+            // last has no upper bound.
             let distance = (0..63).filter(|n| 1u128 << n <= size).count();
             expected[if *value < 0 { 63 - distance } else { 63 + distance }] += 1;
         }

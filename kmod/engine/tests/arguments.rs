@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! An argument that lies in memory which is not there: whoever asks for it faults, by whichever way the clause runs, and has done nothing.
+//! An argument that lies in unreadable memory: a clause that reads it faults, whichever path it
+//! takes through the engine, and has no effect.
 
 mod common;
 
@@ -12,16 +13,17 @@ use dtrace_engine::{Clause, Which};
 use dtrace_uapi::action::Action;
 use dtrace_uapi::fault::Fault;
 
-/// Where the argument lies.
+/// The address of the argument.
 const AT: u64 = 0x10;
 
 fn arg(n: u32, round: bool) -> Difo {
-    // A step that changes nothing makes it an object that has to run.
+    // An instruction without effect prevents the fast paths, so the object is interpreted.
     let first = if round { "mov %r0, %r7\n " } else { "" };
     asm_with(&format!("{first}ldgs arg{n}, %r1\n ret %r1"), int(8), &[])
 }
 
-/// A clause of each kind that asks for argument `n`, and which of its actions does.
+/// Makes a clause of each kind that reads argument `n`; the numbers are those of the actions that
+/// fault.
 fn clauses(n: u32, round: bool) -> Vec<(u32, Clause)> {
     let record = || action(Action::Difexpr, arg(n, round));
     let sum = ActionSpec {

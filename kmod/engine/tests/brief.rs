@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Clauses that cannot fault, against the same clauses written in a roundabout way, which run step by step: the same values,
-//! aggregations and drops, whatever threads do on whatever CPUs.
+//! Clauses that cannot fault, compared with equivalent clauses that are interpreted step by step.
+//! Values, aggregations and drops must be the same, whatever threads do on whatever CPUs.
 
 mod common;
 
@@ -14,16 +14,17 @@ use dtrace_uapi::action::Action;
 use dtrace_uapi::option::Opt;
 use proptest::prelude::*;
 
-/// Thread-locals, the first and the last of which are remembered in one place.
+/// Thread-locals, of which the first and the last share an entry of
+/// [`Recent`](dtrace_engine::var::dynamic::Recent).
 const LOCALS: [u32; 3] = [0x500, 0x501, 0x508];
 
-/// Room for four of them: a number counts as an int.
+/// Room for four of them, because a number counts as an `int`.
 const SMALL: u64 = 4 * 4;
 
-/// An object that runs at once, or by steps.
+/// Makes an object that takes a fast path, or is interpreted if `round`.
 fn difo(text: &str, round: bool, size: u32) -> Difo {
     let vars = LOCALS.map(|id| var(id, 1, int(8)));
-    // A step that changes nothing, in front of the object's own.
+    // An instruction without effect before the object's own.
     let text = match round {
         true => format!("mov %r0, %r7\n {text}"),
         false => text.to_owned(),
@@ -31,7 +32,7 @@ fn difo(text: &str, round: bool, size: u32) -> Difo {
     asm_with(&text, int(size), &vars)
 }
 
-/// All that is done to a thread-local, one clause each.
+/// Everything that can be done to a thread-local, one clause each.
 fn clauses(id: u32, round: bool) -> Vec<Clause> {
     let load = format!("ldts {id:#x}, %r1\n ret %r1");
     let effect = |text: &str| action(Action::Difexpr, difo(text, round, 0));
@@ -63,7 +64,7 @@ fn clauses(id: u32, round: bool) -> Vec<Clause> {
     ]
 }
 
-/// A tracing with those clauses, and at the end one that records the values.
+/// Makes a consumer with these clauses, and at the end one that records the values.
 fn tracing(round: bool, size: u64) -> Bench {
     let consumer = Consumer::new(config()).unwrap();
     consumer.set_option(Opt::Dynvarsize, size).unwrap();
@@ -76,10 +77,10 @@ fn tracing(round: bool, size: u64) -> Bench {
     Bench::with(consumer, all.chain([last]).collect())
 }
 
-/// Which clause fires, on which CPU, in which thread, and with which argument.
+/// A firing: index of the clause, CPU, thread, and argument.
 type Firing = (usize, usize, u64, u64);
 
-/// What is left of the firings, between each of which a thread may look at its values.
+/// Returns the data after the firings, and the drops by kind and the errors.
 fn run(mut b: Bench, firings: &[Firing]) -> (Vec<Vec<u8>>, [u64; 4]) {
     let threads = b.m.thread;
     for (n, (which, at, thread, arg)) in firings.iter().enumerate() {
@@ -118,7 +119,7 @@ proptest! {
         firings in prop::collection::vec((0..19usize, 0..2usize, 0..3u64, 0..9u64), 1..120),
         ample in any::<bool>(),
     ) {
-        // So much that one may be kept aside, or little.
+        // Enough room that a variable may be kept aside, or very little.
         let size = if ample { 1 << 18 } else { SMALL };
         let (brief, steps) = (tracing(false, size), tracing(true, size));
         prop_assert_eq!(run(brief, &firings), run(steps, &firings));
@@ -127,7 +128,7 @@ proptest! {
 
 #[test]
 fn variables_without_room_are_counted() {
-    // Each of five threads assigns one; four have room.
+    // Each of five threads assigns a variable, and there is room for four.
     let firings: Vec<Firing> = (0..5).map(|thread| (0, 0, thread, 1)).collect();
     for round in [false, true] {
         let (_, [full, ..]) = run(tracing(round, SMALL), &firings);

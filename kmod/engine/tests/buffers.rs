@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Buffers of any size and policy: each firing is recorded once or counted as dropped, and a ring has the newest.
+//! Buffers of any size and policy: each firing is recorded once or counted as dropped, and a ring
+//! keeps the newest.
 
 mod common;
 
@@ -13,7 +14,7 @@ use dtrace_uapi::option::{Opt, BUFPOLICY_RING, BUFPOLICY_SWITCH};
 use proptest::prelude::*;
 use std::cell::Cell;
 
-/// Numbers of clauses that fire; every so often the buffer is read.
+/// Indexes of clauses that fire; now and then the buffer is read after a firing.
 fn firings() -> impl Strategy<Value = Vec<(usize, bool)>> {
     prop::collection::vec((0usize..3, prop::bool::weighted(0.1)), 0..150)
 }
@@ -50,12 +51,13 @@ fn what_no_option_can_be_is_refused() {
             Errno::EINVAL
         );
     }
-    // A CPU that there is not is refused when tracing begins.
+    // A CPU that does not exist is refused when tracing begins.
     c.set_option(Opt::Cpu, 2).unwrap();
     assert_eq!(c.go().unwrap_err().errno, Errno::EINVAL);
 }
 
-/// What was asked for is not there: less is taken if that is allowed, and it is told how much.
+/// If there is no memory for the requested size, a smaller buffer is used where that is allowed,
+/// and its size is reported.
 #[test]
 fn buffers_are_halved_until_there_is_memory() {
     for (policy, manual) in [
@@ -94,7 +96,7 @@ fn buffers_are_halved_until_there_is_memory() {
     }
 }
 
-/// One CPU is traced, another has nothing.
+/// If one CPU is traced, another one has no buffer.
 #[test]
 fn a_single_cpu_is_traced() {
     let c = Consumer::new(config()).unwrap();
@@ -117,7 +119,8 @@ fn a_single_cpu_is_traced() {
     .unwrap();
 }
 
-/// A CPU that comes later is given what it needs; where there is no memory for that, what fires on it is counted.
+/// A CPU that comes online later is admitted and gets its buffers. If there is no memory for them,
+/// its firings are counted.
 #[test]
 fn cpus_come_later() {
     let c = Consumer::new(config()).unwrap();
@@ -125,7 +128,8 @@ fn cpus_come_later() {
     let ecb = c.bind(id, PROBE).unwrap();
     assert_eq!(c.admit(1, &|_| true).unwrap_err().errno, Errno::ENOENT);
     let before = live();
-    // The other one comes while it begins.
+    // The other CPU comes online while the tracing begins: it is offline at the first question
+    // only.
     let asked = Cell::new(0);
     c.go_on(
         &|cpu| cpu == 0 || asked.replace(asked.get() + 1) > 0,
@@ -146,7 +150,7 @@ fn cpus_come_later() {
     assert_eq!((records(0).unwrap(), unbuffered()), ((1, 0), 1));
     assert_eq!(records(1).unwrap_err().errno, Errno::ENOENT);
     assert!(c.has_buffers(0) && !c.has_buffers(1));
-    // Whichever allocation fails, nothing stays of it.
+    // Whichever allocation fails, no memory remains allocated.
     let small = live();
     for n in 0.. {
         fail_after(Some(n));
@@ -166,16 +170,16 @@ fn cpus_come_later() {
     }
     assert_eq!([0, 1, 2].map(|cpu| c.has_buffers(cpu)), [true, true, false]);
     let missed = unbuffered();
-    // What the CPUs share is little.
+    // The part that the CPUs share is small.
     assert!(live() - small > one / 5 * 4);
     assert_eq!(fire(), [None, None]);
     assert_eq!((records(0).unwrap(), records(1).unwrap()), ((1, 0), (1, 0)));
-    // Again is too late, and there are no more.
+    // Admitting a CPU again, or one that does not exist, has no effect.
     let large = live();
     c.admit(1, &|_| true).unwrap();
     c.admit(2, &|_| true).unwrap();
     assert_eq!((live(), unbuffered()), (large, missed));
-    // Who traces one alone is not given others, and misses nothing.
+    // A tracing of one CPU does not get buffers for others, and counts nothing there.
     let c = Consumer::new(config()).unwrap();
     c.set_option(Opt::Cpu, 1).unwrap();
     let id = c.add_clause(&tracing::numbered(8)).unwrap();
@@ -187,7 +191,7 @@ fn cpus_come_later() {
     assert_eq!(c.status().unwrap().unbuffered, 0);
     let switched = [0, 1].map(|index| c.switch(&cpu(index), Which::Principal, 1).is_ok());
     assert_eq!(switched, [false, true]);
-    // Nor is who has come to its end.
+    // Nor does a consumer that has ended.
     let c = Consumer::new(config()).unwrap();
     c.go_on(&|cpu| cpu == 0, &|_| true).unwrap();
     c.kill();

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Prepared programs against the reference: the same result, fault, instruction and memory on every program.
+//! Prepared programs compared with the reference interpreter: result, fault, instruction and memory
+//! must be the same for every program.
 
 mod common;
 
@@ -91,7 +92,7 @@ fn loops_end() {
         assert_eq!(a, b);
         a.result
     };
-    // 100 + 99 + … + 1, and so in another loop, ten times.
+    // 100 + 99 + … + 1; then the same within another loop, ten times.
     let sum = "setx 100, %r1\n setx 1, %r3\n again: add %r2, %r1, %r2\n sub %r1, %r3, %r1\n tst %r1\n be out\n\
                loop again\n out: ret %r2";
     assert_eq!(run(sum), Ok(5050));
@@ -145,7 +146,7 @@ fn simple_programs_need_no_steps() {
             "ldgs pid, %r1\n ldts 0x500, %r2\n sub %r1, %r2, %r1\n ret %r1",
             "Since",
         ),
-        // Strings do not become numbers, nor do other instructions become these.
+        // A string is not treated as a number, and other instructions do not match these patterns.
         ("ldgs execname, %r2\n stts %r2, 0x501\n ret %r0", "Steps"),
         (
             "ldgs pid, %r1\n ldts 0x500, %r2\n sub %r2, %r1, %r1\n ret %r1",
@@ -164,7 +165,7 @@ fn simple_programs_need_no_steps() {
         let shape = format!("{:?}", shape(text));
         assert!(shape.starts_with(is), "{text}: {shape}");
     }
-    // Anything else keeps its steps.
+    // All other programs keep their steps.
     for text in [
         "ldgs execname, %r1\n tst %r1\n be 4\n ret %r1\n ret %r0",
         "ldgs pid, %r1\n ldgs tid, %r2\n ret %r1",

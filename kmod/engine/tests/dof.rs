@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! DOF images, good and bad.
+//! Valid and invalid DOF images.
 
 mod common;
 
@@ -95,7 +95,7 @@ fn every_field_of_the_header_is_checked() {
     );
 }
 
-/// Writes the sample with one section header changed after the layout.
+/// Writes the sample, changes a section header in the finished image, and parses it.
 fn with_section(ty: SecType, change: impl Fn(&mut Sec)) -> Result<Enabling, dtrace_engine::Reason> {
     let mut bytes = sample().write();
     let n = Hdr::read_from_prefix(&bytes).unwrap().0.secnum as usize;
@@ -200,7 +200,7 @@ fn wild_links_are_refused() {
         data[at..at + 4].copy_from_slice(&0x7fff_fff0u32.to_ne_bytes());
         assert_eq!(Enabling::parse(&image.write()).unwrap_err().text, want);
     }
-    // A link to a section of another type, and to itself.
+    // A link to a section of another type, and a link to the section itself.
     for to in [0u32, 4] {
         let mut image = sample();
         let (_, data) = image

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Enablings that are refused half-way, or given up, leave a consumer as it was.
+//! Enablings that are refused halfway, or abandoned, leave a consumer unchanged (INV-2).
 
 mod common;
 
@@ -22,13 +22,13 @@ fn printf(format: &[u8]) -> ActionSpec {
     }
 }
 
-/// Reads global 0x500, which is of type `ty`.
+/// Makes an action that reads global 0x500, declared with type `ty`.
 fn global(ty: DifType) -> ActionSpec {
     let text = "ldgs 0x500, %r1\n ret %r1";
     action(Action::Difexpr, asm_with(text, ty, &[var(0x500, 0, ty)]))
 }
 
-/// A clause that adds a format, a string, a variable and an aggregation to what a consumer has.
+/// Makes a clause that adds a format, a string, a variable and an aggregation to a consumer.
 fn adding(format: &[u8], ty: DifType) -> Clause {
     let name = asm_with("sets \"a string\", %r1\n ret %r1", string(), &[]);
     clause(
@@ -42,7 +42,7 @@ fn adding(format: &[u8], ty: DifType) -> Clause {
     )
 }
 
-/// A consumer with a clause that is bound to a probe.
+/// Makes a consumer with a clause that is bound to a probe.
 fn consumer() -> Consumer {
     let c = Consumer::new(config()).unwrap();
     let id = c
@@ -55,7 +55,7 @@ fn consumer() -> Consumer {
     c
 }
 
-/// All that can be seen of a consumer that has not started, and its memory.
+/// Returns everything that is visible of a consumer that has not started, and its memory.
 fn picture(c: &Consumer) -> impl PartialEq + std::fmt::Debug {
     let formats: Vec<_> = (1..)
         .map_while(|n| c.format(n, <[u8]>::to_vec).ok())
@@ -73,7 +73,8 @@ fn picture(c: &Consumer) -> impl PartialEq + std::fmt::Debug {
 
 const OPTIONS: &[(Opt, u64)] = &[(Opt::Bufsize, 8192)];
 
-/// Nobody waits for whoever is killed in the middle of an image: nothing of it is taken over.
+/// A caller that is killed in the middle of an image stops at once, and nothing of the image is
+/// taken over.
 #[test]
 fn who_is_killed_is_not_answered() {
     let killed = Config {
@@ -81,10 +82,10 @@ fn who_is_killed_is_not_answered() {
         ..config()
     };
     let c = Consumer::new(killed).unwrap();
-    // What has no programs takes no time.
+    // A clause without programs takes no time, so it is not interrupted.
     assert!(c.prepare(&[], &[clause(None, vec![])]).is_ok());
     let value = action(Action::Difexpr, asm("ldgs pid, %r1\n ret %r1"));
-    // A format is looked for among all.
+    // A format is compared with all others, which may take time.
     let bare = ActionSpec {
         difo: None,
         ..printf(b"\n")
@@ -105,14 +106,15 @@ fn a_refusal_of_the_last_clause_leaves_nothing_of_the_first() {
     assert_eq!(reason.errno, Errno::EINVAL);
     assert!(reason.to_string().contains("declared in another way"));
     assert_eq!(picture(&c), before);
-    // A bad option after a good one is no better.
+    // A bad option after a good one is refused as well.
     let options = [(Opt::Bufsize, 8192), (Opt::Bufpolicy, 77)];
     let reason = c.prepare(&options, &clauses[..1]).map(drop).unwrap_err();
     assert_eq!(reason.errno, Errno::EINVAL);
     assert_eq!(picture(&c), before);
     assert_eq!(c.option(Opt::Bufsize), UNSET);
 
-    // What the refused one had as a number may now be a string, and the ids go on where they were.
+    // The variable that the refused image declared as a number may be a string, and the ids
+    // continue where they were.
     let pending = c.prepare(OPTIONS, &clauses[1..]).unwrap();
     let id = pending.clause(0).unwrap();
     assert_eq!(pending.clause(1), None);
@@ -143,7 +145,7 @@ fn want_of_memory_at_any_allocation_leaves_nothing() {
         let result = c.prepare(OPTIONS, &clauses);
         fail_after(None);
         match result {
-            // Given up, by the framework say, it leaves as little.
+            // A pending image that is abandoned leaves nothing either.
             Ok(pending) => break drop(pending),
             Err(reason) => assert_eq!(reason.errno, Errno::ENOMEM),
         }
@@ -152,7 +154,7 @@ fn want_of_memory_at_any_allocation_leaves_nothing() {
     }
     assert!(n > 30, "only {n} allocations");
     assert_eq!(picture(&c), before);
-    // What was prepared is taken over without any allocation.
+    // Committing a prepared image allocates nothing.
     let pending = c.prepare(OPTIONS, &clauses).unwrap();
     fail_after(Some(0));
     pending.commit();
@@ -166,7 +168,7 @@ fn epids_that_are_not_kept_are_given_out_again() -> Result<(), Reason> {
     let c = Consumer::new(config())?;
     let id = c.add_clause(&clause(None, vec![]))?;
     let big = c.add_clause(&clause(None, vec![global(string())]))?;
-    // Room that was made for EPIDs stays.
+    // Room that was made for EPIDs stays allocated.
     let room = c.bind(id, PROBE)?;
     let before = picture(&c);
     let mut binding = c.binding();

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Paths of files and devices, found in the kernel's records; arguments of processes, found in their own memory.
+//! Paths of files and devices, found in the kernel's structures; arguments of processes, found in
+//! their own memory.
 
 mod common;
 
@@ -12,10 +13,10 @@ use dtrace_uapi::action::Action;
 use dtrace_uapi::fault::Fault;
 use dtrace_uapi::option::Opt;
 
-/// Where the records lie; each takes 64 bytes.
+/// Address of the first structure; each takes 64 bytes.
 const BASE: u64 = 0xffff_8880_0000_0000;
 
-/// The kernel's records as they are built up.
+/// The kernel's structures, added one by one.
 #[derive(Default)]
 struct Records(Vec<Vec<u8>>);
 
@@ -37,14 +38,14 @@ impl Records {
         at
     }
 
-    /// A directory entry; one without a parent is a root.
+    /// Adds a directory entry; with parent 0 it is a root.
     fn dentry(&mut self, parent: u64, name: &str, removed: bool) -> u64 {
         let text = self.text(name);
         let parent = if parent == 0 { self.next() } else { parent };
         self.words(&[parent, text, name.len() as u64, removed.into()])
     }
 
-    /// A mount of `root` on `above`; one on nothing is nowhere.
+    /// Adds a mount of `root` on `above`; without `above` it is mounted nowhere.
     fn mount(&mut self, root: u64, above: Option<Place>) -> u64 {
         let itself = Place {
             mount: self.next(),
@@ -87,7 +88,8 @@ fn text_of(b: &Bench) -> String {
     str_at(&b.read(Which::Principal).0, 16).to_string()
 }
 
-/// A file system on /srv/data of the root, where a process has its root in /srv or at the top.
+/// A file system that is mounted on /srv/data of the root file system. The root directory of the
+/// process is /srv or the topmost root.
 struct Tree {
     records: Records,
     top: Place,
@@ -143,7 +145,8 @@ fn a_path_goes_over_mounts_up_to_the_root_of_the_process() {
     assert_eq!(path(t.root_of_data, top), "/srv/data");
     assert_eq!(path(t.bare, top), "/");
     assert_eq!(path(t.gone, top), "/srv/data/dir/gone (deleted)");
-    // Out of the root's reach, and without one: from the root of all.
+    // A file outside of the process's root directory, and a process without a root directory: the
+    // path starts at the topmost root.
     assert_eq!(path(t.bare, Some(t.srv)), "/");
     assert_eq!(path(t.file, None), "/srv/data/dir/file");
 }
@@ -189,10 +192,10 @@ fn what_is_no_path_faults() {
         (report.fault, report.value)
     };
     assert_eq!(fault(&r, 0x18), (Fault::BadAddr, 0x18));
-    // It leads nowhere.
+    // The path has invalid pointers.
     let wild = r.path(0x10, 0x20);
     assert_eq!(fault(&r, wild), (Fault::BadAddr, 0x20));
-    // Directories in a circle: the walk ends.
+    // Directories form a circle: the walk ends.
     let (a, name) = (r.next() + 64, r.text("a"));
     let b = a + 64;
     r.words(&[b, name, 1, 0]);
@@ -224,7 +227,7 @@ fn a_device_has_a_path_and_a_descriptor_a_file() {
     let files = [0, 1, 2, 3, u64::MAX, 1 << 32].map(file);
     assert_eq!(files, [0xff00, 0, 0xff02, 0, 0, 0]);
 
-    // There are no STREAMS messages.
+    // Linux has no STREAMS messages.
     for subr in ["msgsize", "msgdsize"] {
         let fault = bench(&call(subr, &[7]), false, &r).fire()[0].unwrap();
         assert_eq!((fault.fault, fault.value), (Fault::IllOp, 7));
@@ -249,7 +252,8 @@ fn arguments_are_joined_with_blanks() {
     assert_eq!((fault.fault, fault.value), (Fault::BadAddr, 0x9000));
 }
 
-/// The kernel's memory with a process: its `task_struct`, its name and its arguments, which are not where its address space begins.
+/// Returns kernel memory with a process: its `task_struct`, its name, and its arguments, which are
+/// not at the start of its address space.
 fn process(mm: u64, begin: u64, end: u64) -> Records {
     let mut name = [0; 16];
     name[..4].copy_from_slice(b"init");
@@ -268,15 +272,15 @@ fn another_process_has_arguments_or_a_name() {
     assert_eq!(taskargs(0x7000, 0x7012), "/sbin/init --a b ");
     assert_eq!(taskargs(0x7000, 0x7011), "/sbin/init --a b");
     assert_eq!(taskargs(0x7006, 0x700b), "init");
-    // An empty argument, none, and what cannot be.
+    // An empty argument, no arguments, and impossible ranges.
     assert_eq!(taskargs(0x7011, 0x7012), "init");
     assert_eq!(taskargs(0x7012, 0x7012), "init");
     assert_eq!(taskargs(0x7012, 0x7011), "init");
     assert_eq!(taskargs(0, u64::MAX), "init");
-    // They are not in memory, or only their beginning is.
+    // The arguments are not in memory, or only their beginning is.
     assert_eq!(taskargs(0x8000, 0x8012), "init");
     assert_eq!(taskargs(0x7000, 0x7100), "init");
-    // A thread of the kernel.
+    // A kernel thread.
     let thread = process(0, 0x7000, 0x7012);
     let b = bench(&call("taskargs", &[BASE]), true, &thread);
     assert_eq!(text_of(&b), "init");
@@ -307,7 +311,8 @@ fn arguments_are_cut_to_a_string_and_paid_for() {
     };
     assert_eq!(text_of(&bench(8, 5000, 1)), "xxxxxxx");
     assert_eq!(text_of(&bench(8192, 5000, 1)), "x".repeat(4999));
-    // What is tried in vain is paid for too: so many bytes are less than a budget, but their pages have to be looked up.
+    // Failed attempts are paid for too. Their bytes alone would be less than the budget, but their
+    // pages have to be looked up as well.
     let long = 1 << 16;
     assert_eq!(text_of(&bench(long, long, 59)), "init");
     let fault = bench(long, long, 62).fire()[0].map(|report| report.fault);

@@ -165,7 +165,7 @@ fn counts_by_execname() {
         got,
         [want("bash", 3), want("ls", 2), want("a-long-name-xyz", 1)]
     );
-    // Nothing was recorded besides, and the next half begins empty.
+    // Nothing else was recorded, and the next half starts empty.
     assert_eq!(b.read(Which::Principal).0.len(), 0);
     assert_eq!(b.read(Which::Aggregation).0.len(), 0);
 }
@@ -190,8 +190,8 @@ fn a_condition_is_asked_at_every_firing() {
     }
 }
 
-/// Counts by one key while what `set` sets goes from one of `values` to the next and back, and gives the counts in the order
-/// of the keys' appearance.
+/// Counts by one key, while `set` sets it to each of `values` in turn, several times. Returns the
+/// counts in the order in which the keys appeared.
 fn counts_by<T: Copy>(key: ActionSpec, set: fn(&mut TestMachine, T), values: &[T]) -> Vec<u64> {
     let mut b = Bench::new(vec![clause(None, vec![key, bare(Action::Count, 1, 0)])]);
     for round in 0..3 {
@@ -274,7 +274,7 @@ fn values_are_aggregated_by_stack() {
     b.fire();
     b.fire();
     let (data, _) = b.read(Which::Aggregation);
-    // Id, variable, 5 frames, sum.
+    // EPID, variable, five frames, sum.
     assert_eq!(
         (
             u32_at(&data, 0),
@@ -286,11 +286,11 @@ fn values_are_aggregated_by_stack() {
     );
     assert_eq!(u64_at(&data, 48), 200);
     assert_eq!(u32_at(&data, 56), 2);
-    // 100 lies in the bucket of 64.
+    // 100 is in the bucket of 64.
     assert_eq!(u64_at(&data, 64 + 8 * (64 + 6)), 2);
 }
 
-/// Nothing is left in a key of the deeper stack before, and each stack is one key.
+/// A key keeps nothing of a deeper stack before it, and each stack is one key.
 #[test]
 fn what_a_stack_does_not_have_is_zero() {
     let key = bare(Action::Stack, 0, 5);
@@ -414,7 +414,7 @@ fn of_several_exits_the_first_is_recorded_and_ends() {
     c.go().unwrap();
     c.activate();
     let m = common::machine::TestMachine::default();
-    // The record goes with the clause, the exit does not.
+    // The fault discards the record, but the exit remains in effect.
     assert!(c.fire(&cpu(0), p, &m).is_some());
     assert_eq!(c.activity(), Activity::Draining);
     assert_eq!(c.fire(&cpu(1), error, &m), None);
@@ -544,7 +544,7 @@ fn a_signal_that_is_not_sent_is_a_fault() {
 #[test]
 fn principal_drops_are_exact_and_switching_makes_room() {
     let c = Consumer::new(config()).unwrap();
-    // EPIDs count, times do not.
+    // EPIDs count towards the size, times do not.
     c.set_option(Opt::Bufsize, 40).unwrap();
     let b = Bench::with(c, vec![clause(None, vec![])]);
     for _ in 0..25 {
@@ -677,7 +677,7 @@ fn every_event_of_every_cpu_is_recorded_or_counted_as_dropped() {
     });
     for (seen, counted) in totals {
         assert_eq!(seen, EVENTS);
-        // A record that was dropped ends its clause, so it was not aggregated either.
+        // A dropped record ends its clause, so that firing was not aggregated either.
         assert!(counted <= EVENTS && counted > EVENTS / 10);
     }
 }

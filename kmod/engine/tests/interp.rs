@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Frames of interpreted code: what walkers put, and what they may not.
+//! Frames of interpreted code: what walkers may and may not do.
 
 mod common;
 
@@ -17,7 +17,8 @@ use dtrace_uapi::interp::{NameHead, Word, MODULE, PROVIDER, WALKERS_MAX, WALK_TH
 use dtrace_uapi::option::Opt;
 use zerocopy::IntoBytes;
 
-/// Puts a frame for each node of a list: the next one, the function's name, the line.
+/// Text of a walker that adds a frame for each node of a list. A node is: the next node, the
+/// function's name, the line.
 const LIST: &str = "setx 16, %r1\n ldga __walk, %r1, %r2\n ldls 0x500, %r1\n tst %r1\n be again\n mov %r1, %r2\n\
     again: tst %r2\n be out\n setx 8, %r3\n add %r2, %r3, %r4\n uldx [%r4], %r4\n add %r2, %r3, %r5\n add %r5, %r3, %r5\n\
     uldx [%r5], %r5\n setx 64, %r6\n flushts\n pushtv ctf, %r0, %r4\n pushtv ctf, %r0, %r6\n pushtv ctf, %r0, %r0\n\
@@ -36,7 +37,7 @@ fn walker_with(difo: Difo, number: &[u8]) -> Clause {
     walker
 }
 
-/// A consumer with walkers.
+/// Makes a consumer with walkers.
 fn consumer(walkers: &[Clause]) -> Consumer {
     let consumer = Consumer::new(config()).unwrap();
     let mut pending = consumer.prepare(&[], &[]).unwrap();
@@ -45,7 +46,8 @@ fn consumer(walkers: &[Clause]) -> Consumer {
     consumer
 }
 
-/// A consumer that records user stacks of three frames at most, of two in fact, with room for so many more of interpreted code.
+/// Makes a consumer that records user stacks of at most three frames (the test's stack has two),
+/// with room for `room` frames of interpreted code.
 fn bench(walkers: &[Clause], room: u32) -> Bench {
     let consumer = consumer(walkers);
     let stack = ActionSpec {
@@ -54,7 +56,8 @@ fn bench(walkers: &[Clause], room: u32) -> Bench {
     };
     let mut bench = Bench::with(consumer, vec![clause(None, vec![stack])]);
     let mut user = bench.m.user.borrow_mut();
-    // The first list ends with line 0: another evaluator has called what follows.
+    // The first list ends with line 0, which means that another evaluator has called the following
+    // code.
     let nodes = [(0x1000, 0x1100, 7), (0x1100, 0x1200, 0), (0x1200, 0, 9)];
     for (n, (at, next, line)) in nodes.into_iter().enumerate() {
         let node = [next, 0x2000 + n as u64 * 16, line];
@@ -66,11 +69,11 @@ fn bench(walkers: &[Clause], room: u32) -> Bench {
     bench
 }
 
-/// What stands in the first record: program counters, and words.
+/// Returns the program counters and the words of the first record.
 fn stack(bench: &Bench) -> (Vec<u64>, Vec<u64>) {
     assert_eq!(bench.fire(), [None]);
     let (data, _) = bench.read(Which::Principal);
-    // The id of the enabled probe, the time and the process are in front.
+    // The EPID, the time and the process come first.
     let words: Vec<u64> = (0..data.len() / 8).map(|n| u64_at(&data, n * 8)).collect();
     let at = words.iter().position(|word| *word == 21).unwrap();
     let pcs = words[at..]
@@ -80,7 +83,7 @@ fn stack(bench: &Bench) -> (Vec<u64>, Vec<u64>) {
     (words[at..at + n].to_vec(), words[at + n..].to_vec())
 }
 
-/// Frame, name and line of each word.
+/// Returns frame, name and line of each word.
 fn told(bench: &Bench, words: &[u64]) -> Vec<(u16, String, u32)> {
     let words = words.iter().map_while(|word| Word::decode(*word));
     words
@@ -128,7 +131,7 @@ fn frames_without_room_are_left_out() {
 
 #[test]
 fn a_walker_knows_the_thread() {
-    // The position is what is told, less the machine's own address of the thread.
+    // The position is the element of `walk[]`, less an address that differs from run to run.
     let of = |element: u64, less: u64| {
         let text = format!(
             "setx {element}, %r1\n ldga __walk, %r1, %r5\n setx {less:#x}, %r1\n sub %r5, %r1, %r5\n flushts\n\
@@ -146,7 +149,7 @@ fn a_walker_knows_the_thread() {
     assert_eq!(of(WALK_THREAD, thread).0, 8);
 }
 
-/// Pushes the words of a call.
+/// Returns text that pushes the words of a call.
 fn pushed(registers: [&str; 8], count: usize) -> String {
     let pushed = registers.iter().take(count);
     let pushed = pushed.map(|register| format!("pushtv ctf, %r0, {register}\n "));
@@ -172,11 +175,11 @@ fn a_walker_tells_callers() {
     let caller = format!("{} call __caller, %r7\n", pushed(arguments, 3));
     let line = ["%r0", "%r0", "%r0", "%r0", "%r3", "%r0", "%r0", "%r0"];
     let frame = format!("{} call __frame, %r7\n", pushed(line, 8));
-    // The first was interrupted, the others have called.
+    // The first frame was interrupted, the others have made calls.
     let (pcs, words) = with(&caller, &frame);
     assert_eq!(pcs, [21, 23, 24]);
     assert_eq!(words, [(0, 21), (1, 23), (2, 24)]);
-    // Nothing is told, and what is not asked for fails.
+    // The walker finds no caller; then calls that do not match the request fail.
     for (caller, frame, words) in [
         ("", &*frame, vec![(0, 21)]),
         (&*frame, &*frame, vec![(0, 21)]),
@@ -196,11 +199,11 @@ fn other_interpreters_are_passed_by() {
 #[test]
 fn a_walker_that_fails_leaves_what_it_has() {
     let bench = bench(&[walker(LIST, b"ab")], 8);
-    // The second node is not there.
+    // The second node cannot be read.
     bench.m.user.borrow_mut().remove(&0x1100);
     let (_, words) = stack(&bench);
     assert_eq!(told(&bench, &words), [frame(0, "a", 7)]);
-    // A circle takes what there is room for.
+    // A circular list fills the room.
     let circle = [0x1000u64, 0x2000, 3];
     bench
         .m
@@ -210,7 +213,7 @@ fn a_walker_that_fails_leaves_what_it_has() {
     let (pcs, words) = stack(&bench);
     assert_eq!(pcs, [21, 22]);
     assert_eq!(told(&bench, &words), vec![frame(0, "a", 3); 9]);
-    // One that puts nothing ends with its budget, and the clause has its own.
+    // A walker that adds nothing ends with its budget; the clause has a budget of its own.
     let endless = with("again: nop\n loop again\n ret %r0");
     assert_eq!(stack(&endless).0, [21, 22]);
 }
@@ -342,7 +345,7 @@ fn a_search_for_the_owner_of_made_code_is_paid() {
     assert_eq!(bench.fire(), [None]);
     bench.m.seeks = true;
     let fault = bench.fire()[0].unwrap();
-    // Of three frames that are asked for there are two.
+    // Three frames are requested, and there are two.
     let each = SOUGHT + 2 * USER_FRAME + 64;
     let first = (UNITS / each as u64) as u32 + 1;
     assert_eq!((fault.fault, fault.action), (Fault::Overrun, first));
@@ -357,7 +360,8 @@ fn keys_differ_by_frames_of_interpreted_code() {
     let node = |name: u64, line: u64| [0, name, line].as_bytes().to_vec();
     let names = [(0x2000, vec![b'a', 0]), (0x2010, vec![b'b', 0])];
     bench.m.user.borrow_mut().extend(names);
-    // With two, without one, with one, with another one, on another line, and each again. Nothing is left of what was before.
+    // With two evaluators, without one, with one, with another name, on another line, and each of
+    // these again. Nothing of an earlier key remains.
     for (evaluators, name, line) in [
         (2, 0x2000, 1),
         (0, 0x2000, 1),

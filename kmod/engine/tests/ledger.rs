@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The time that threads run without that of firings, on CPUs whose time the tests make up.
+//! The run time of threads without the time of firings, on simulated CPUs whose time the tests
+//! control.
 
 mod common;
 
@@ -11,14 +12,14 @@ use dtrace_engine::ledger::Ledger;
 use dtrace_engine::Consumer;
 use dtrace_uapi::action::Action;
 
-/// Accounts of a ledger of one set.
+/// Number of accounts of a ledger with one set.
 const ALL: u64 = 8;
 
-/// CPUs that run threads, and stop them for firings.
+/// CPUs that run threads and stop them for firings.
 struct Machine {
     ledger: Ledger<1>,
     now: u64,
-    /// What each thread has had of a CPU.
+    /// CPU time that each thread has used.
     gross: [u64; 3],
 }
 
@@ -77,7 +78,7 @@ fn each_thread_pays_for_its_own_firings_across_switches() {
 fn time_does_not_go_back() {
     let ledger = Ledger::<1>::new();
     assert_eq!(ledger.net(1, 1, 100), 100);
-    // The scheduler's numbers are read while another CPU changes them.
+    // The scheduler's numbers are read while another CPU changes them, so they may decrease.
     assert_eq!(ledger.net(1, 2, 90), 100);
     // More than the thread has run.
     ledger.charge(1, 3, 1000);
@@ -95,12 +96,13 @@ fn the_account_used_least_recently_goes_to_who_has_none() {
     for who in 0..ALL {
         assert_eq!(ledger.net(who, 20 + who, 1000), 999 - who);
     }
-    // Now the first is the least recent; its next account is a new one, and its time goes forth.
+    // The first thread's account is the least recently used one. It goes to the new thread, and the
+    // first thread's time then grows.
     ledger.charge(ALL, 30, 500);
     assert_eq!(ledger.net(ALL, 31, 1000), 500);
     assert_eq!(ledger.net(2, 32, 1000), 997);
     assert_eq!(ledger.net(0, 33, 1000), 1000);
-    // That was the second's.
+    // That was the second thread's account.
     assert_eq!(ledger.net(1, 34, 1000), 1000);
     assert_eq!(ledger.net(ALL, 35, 1000), 500);
 }
@@ -129,7 +131,7 @@ fn threads_that_take_accounts_from_each_other_never_go_back() {
         for cpu in 0..4u64 {
             let ledger = &ledger;
             scope.spawn(move || {
-                // Each CPU has six threads, three times as many as there are accounts in all.
+                // Each CPU has six threads; together they are three times as many as the accounts.
                 let mut last = [0; 6];
                 for round in 1..20_000u64 {
                     let n = (round % 6) as usize;

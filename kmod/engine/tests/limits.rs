@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Sizes that options ask for: too little, too much, just enough.
+//! Sizes requested by options: too small, too large, just enough.
 
 mod common;
 
@@ -73,11 +73,11 @@ fn scratchsize_is_what_a_clause_may_ask_for() {
     assert_eq!(with(64, &copy("copyinstr", 64)), fits);
     assert_eq!(with(64, &copy("copyinstr", 65)), none);
     assert_eq!(with(0, &alloca(0)), fits);
-    // Strings that are made on the way are not asked for.
+    // Memory for intermediate strings does not count as requested memory.
     let join = "sets \"abc\", %r1\n flushts\n pushtv ctf, %r0, %r1\n pushtv ctf, %r0, %r1\n\
                 call strjoin, %r2\n";
     assert_eq!(with(8, &(join.repeat(5) + &alloca(8))), fits);
-    // More than there is unless somebody asks.
+    // More than exists unless the option requests it.
     assert_eq!(faults(&[], &alloca(1 << 20)), none);
     assert_eq!(with(1 << 20, &alloca(1 << 20)), fits);
 }
@@ -128,11 +128,12 @@ fn a_small_dynvarsize_counts_only_what_the_program_stores() {
         let status = b.consumer.status().unwrap();
         status.dyndrops + status.dyndrops_dirty + status.dyndrops_rinsing
     };
-    // A number counts as an int, its key as a word, and so does the array: 20 bytes.
+    // A number counts as an `int`, its key as a word, and so does the array: 20 bytes.
     assert_eq!(drops(60, &store(&[1, 2, 3])), 0);
     assert_eq!(drops(59, &store(&[1, 2, 3])), 1);
     assert_eq!(drops(20, &store(&[1, 1, 1])), 0);
-    // What is deleted makes room at once, and 0 for what is not there takes none.
+    // A deleted element makes room at once; assigning 0 to an element that does not exist takes no
+    // room.
     let again = store(&[1]) + &delete(1) + &store(&[2]) + &delete(7) + &delete(2) + &store(&[3]);
     assert_eq!(drops(20, &again), 0);
     let none = refusal(
@@ -141,14 +142,15 @@ fn a_small_dynvarsize_counts_only_what_the_program_stores() {
     );
     assert_eq!(none.errno, Errno::E2BIG);
     assert_eq!(none.to_string(), "Enabling exceeds size of buffer");
-    // Without such variables nobody minds.
+    // Without such variables the size does not matter.
     let c = consumer(&[(Opt::Dynvarsize, 1)]);
     let plain = action(Action::Difexpr, common::asm::asm("ret %r0"));
     c.add_clause(&clause(None, vec![plain])).unwrap();
     c.go().unwrap();
 }
 
-/// Where a buffer has no room for the greatest record, tracing does not begin, with the words that users know.
+/// If a buffer has no room for the largest record, tracing does not start. The messages are those
+/// that DTrace users know.
 #[test]
 fn what_fits_no_buffer_is_refused() {
     let go = |options: &[(Opt, u64)], probe, actions: Vec<ActionSpec>| {
@@ -178,15 +180,15 @@ fn what_fits_no_buffer_is_refused() {
         assert_eq!(go(&size(0), PROBE, vec![]), small());
         assert_eq!(go(&size(15), PROBE, vec![word()]), small());
         assert_eq!(go(&size(0), PROBE, count()), Ok(()));
-        // The library has a clause of its own there.
+        // The library enables a clause of its own there, so records of `ERROR` do not count.
         assert_eq!(go(&size(15), ERROR, vec![word()]), Ok(()));
     }
-    // An entry, and what finds it.
+    // An entry and its hash table.
     assert_eq!(go(&[(Opt::Aggsize, 32)], PROBE, count()), Ok(()));
     for size in [31, 8, 0] {
         assert_eq!(go(&[(Opt::Aggsize, size)], PROBE, count()), small());
     }
-    // Wherever the record of END comes to lie.
+    // The record of `END` must fit wherever it is placed.
     let fill = |size| [(Opt::Bufsize, size), (Opt::Bufpolicy, BUFPOLICY_FILL)];
     let end = refused(
         Errno::ENOSPC,
@@ -197,7 +199,7 @@ fn what_fits_no_buffer_is_refused() {
     assert_eq!(go(&fill(0), END, count()), Ok(()));
 }
 
-/// Clauses that need every kind of buffer.
+/// Returns clauses that need every kind of buffer.
 fn every_buffer() -> [Clause; 2] {
     let count = clause(
         None,
@@ -212,7 +214,8 @@ fn every_buffer() -> [Clause; 2] {
     ]
 }
 
-/// No buffer has more than 2 GiB, whatever memory there is: `auto` takes that for a want of memory, `manual` for a mistake.
+/// No buffer has more than 2 GiB, however much memory there is. With `auto` a larger size counts as
+/// a lack of memory, with `manual` as an error.
 #[test]
 fn sizes_beyond_any_memory_are_halved() {
     let clauses = every_buffer();
@@ -239,7 +242,7 @@ fn sizes_beyond_any_memory_are_halved() {
                 "{}: {got}",
                 option.name()
             );
-            // What was not too much is as it was.
+            // Other sizes remain as they were.
             let others = small.iter().filter(|(other, _)| *other != option);
             others.for_each(|(other, size)| assert_eq!(c.option(*other), *size));
             let reason = limited(&[&asked[..], &[manual]].concat()).1.unwrap_err();
@@ -247,7 +250,7 @@ fn sizes_beyond_any_memory_are_halved() {
             assert_eq!((reason.errno, reason.to_string()), (Errno::E2BIG, text));
         }
     }
-    // Many speculations of no great size.
+    // Many speculations of moderate size.
     let many = [&small[..], &[(Opt::Specsize, 1 << 22), (Opt::Nspec, 4096)]].concat();
     let (c, gone) = limited(&many);
     assert_eq!(gone, Ok(()));
@@ -258,7 +261,7 @@ fn sizes_beyond_any_memory_are_halved() {
     );
 }
 
-/// A buffer that is made smaller has still room for what `END` records in a full one.
+/// A buffer that was made smaller still has room for the records of `END` when it is full.
 #[test]
 fn halving_leaves_room_for_the_end() {
     let text = "setx 4194304, %r1\n ret %r1";

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Images that have as much of everything as there may be. Whatever looks for one thing among all is asked so often here that it has to
-//! find it at once.
+//! Images with the maximum number of everything. Each look-up happens so often here that it must be
+//! fast.
 
 mod common;
 
@@ -18,24 +18,24 @@ use dtrace_uapi::limits::DIFO_MAX;
 use dtrace_uapi::types::{DifType, DifVar};
 use dtrace_uapi::var::OTHER_UBASE;
 
-/// Most variables of an object.
+/// Maximum number of variables of an object.
 const VARS: usize = 4096;
-/// Most instructions of one.
+/// Maximum number of instructions of an object.
 const TEXT: usize = DIFO_MAX / size_of::<Instr>();
 
-/// All variables that there may be, of numbers.
+/// Returns all possible variables, declared as numbers.
 fn variables() -> Vec<DifVar> {
     let ids = u32::from(OTHER_UBASE)..=0xffff;
     let scopes = |id| (0..3).map(move |scope| var(id, scope, int(8)));
     ids.flat_map(scopes).collect()
 }
 
-/// An object with these variables that loads each of them.
+/// Makes an object with these variables that loads each of them.
 fn loads(vars: &[DifVar]) -> Difo {
     loads_on(vars, vars.len() + 1)
 }
 
-/// One of so many instructions, which loads each again and again.
+/// Makes an object of `len` instructions that loads these variables over and over.
 fn loads_on(vars: &[DifVar], len: usize) -> Difo {
     let mut difo = asm_with("", int(8), vars);
     let mut each = vars.iter().cycle();
@@ -55,7 +55,7 @@ fn of(difo: Difo) -> Clause {
     clause(None, vec![action(Action::Difexpr, difo)])
 }
 
-/// Declares global `id` of type `ty`.
+/// Makes a clause that declares global `id` with type `ty`.
 fn declares(id: u32, ty: DifType) -> Clause {
     of(asm_with("ret %r0", int(8), &[var(id, 0, ty)]))
 }
@@ -64,7 +64,8 @@ fn declares(id: u32, ty: DifType) -> Clause {
 fn all_variables_are_found_at_once() {
     let vars = variables();
     let c = Consumer::new(config()).unwrap();
-    // Each by one clause, those with the greatest ids first; and those that were declared last by many.
+    // Each variable is loaded by one clause, those with the greatest ids first. Those that are
+    // declared last are loaded by many clauses.
     let mut clauses: Vec<_> = vars
         .chunks(VARS)
         .rev()
@@ -73,7 +74,7 @@ fn all_variables_are_found_at_once() {
     clauses.extend((0..40).map(|_| of(loads(&vars[..VARS]))));
     clauses.push(of(loads_on(&vars[..VARS], TEXT)));
     c.prepare(&[], &clauses).map(Pending::commit).unwrap();
-    // What was declared in another way is known of each.
+    // A different declaration is detected for each of them.
     for id in [u32::from(OTHER_UBASE), 0x7777, 0xffff] {
         let reason = c.prepare(&[], &[declares(id, string())]).map(drop);
         assert_eq!(
@@ -90,7 +91,7 @@ fn what_is_refused_declares_nothing() {
     let vars = variables();
     let mut clauses = vec![of(loads(&vars[..VARS]))];
     c.prepare(&[], &clauses).map(Pending::commit).unwrap();
-    // The last clause is refused for the sake of the first enabling, and with it the one before.
+    // The last clause conflicts with the first enabling and is refused, and with it the one before.
     clauses = vec![declares(0xffff, int(8)), declares(vars[0].id, string())];
     assert!(c.prepare(&[], &clauses).is_err());
     clauses = vec![declares(0xffff, string())];
@@ -98,7 +99,7 @@ fn what_is_refused_declares_nothing() {
     assert!(c.prepare(&[], &[declares(0xffff, int(8))]).is_err());
 }
 
-/// The last variable of an object is one with the first, or not.
+/// The last variable of an object may be a duplicate of the first.
 #[test]
 fn twins_of_an_object_agree() {
     let try_last = |last: DifVar| {
@@ -113,7 +114,7 @@ fn twins_of_an_object_agree() {
     assert_eq!(try_last(var(first, 0, int(8))), Ok(()));
     assert_eq!(try_last(var(first, 0, int(4))), twice);
     assert_eq!(try_last(var(first, 2, int(4))), twice);
-    // Built-in variables as well, though nobody asks what the program says of them.
+    // This applies to built-in variables too, although their declarations are not used.
     let builtin = |ty| {
         let vars = [var(0x100, 0, int(8)), var(0x100, 0, ty)];
         verify(&asm_with("ret %r0", int(8), &vars), &cx()).map(drop)
@@ -125,7 +126,7 @@ fn twins_of_an_object_agree() {
     assert_eq!(reason.text, "variable is not declared");
 }
 
-/// Each goes back to the beginning, and is paid for all that is before it.
+/// Each of the loops goes back to the start, and is paid for all instructions before it.
 #[test]
 fn loops_are_priced_at_once() {
     let mut difo = asm_with("", int(8), &[]);

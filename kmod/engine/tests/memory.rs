@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What is paid for memory is about what is taken, whatever programs and options ask for.
+//! The memory that is paid for is about the memory that is taken, whatever programs and options
+//! request.
 
 mod common;
 
@@ -16,7 +17,8 @@ use dtrace_uapi::dof::{ActDesc, SecType, SECIDX_NONE};
 use dtrace_uapi::option::{Opt, BUFPOLICY_RING, BUFRESIZE_MANUAL};
 use std::cell::{Cell, RefCell};
 
-/// What an image takes with its clauses prepared, and what it says that it takes.
+/// Returns the memory that an image takes with its clauses prepared, and the memory that it claims
+/// to take.
 fn taken(image: &Image) -> (usize, usize) {
     let bytes = image.write();
     let consumer = Consumer::new(config()).unwrap();
@@ -29,7 +31,7 @@ fn taken(image: &Image) -> (usize, usize) {
     (alloc::live() - before, enabling.memory())
 }
 
-/// An image with a clause of `n` actions that share one program.
+/// Makes an image with a clause of `n` actions that share one program.
 fn shared(n: usize, kind: Action, difo: Option<&Difo>) -> Image {
     let mut image = Image::default();
     let difo = difo.map_or(SECIDX_NONE, |difo| image.difo(difo));
@@ -114,7 +116,7 @@ fn value(text: &str) -> ActionSpec {
     action(Action::Difexpr, asm(text))
 }
 
-/// Clauses that need every kind of buffer.
+/// Returns clauses that need every kind of buffer.
 fn clauses() -> Vec<Clause> {
     let assign = "call speculation, %r1\n stts %r1, 0x501\n ret %r0";
     let assign = asm_with(
@@ -159,7 +161,7 @@ fn buffers_take_what_was_paid() {
             paid.borrow_mut().push(bytes as usize);
             true
         };
-        // One CPU comes later.
+        // One CPU comes online later.
         c.go_on(&|cpu| cpu != 1, &pay).unwrap();
         let first = alloc::live() - before;
         c.admit(1, &pay).unwrap();
@@ -173,7 +175,7 @@ fn buffers_take_what_was_paid() {
     }
 }
 
-/// A clause with many global variables of the greatest size, which options say nothing of.
+/// A clause with many large global variables, whose memory no option limits.
 #[test]
 fn variables_are_paid_for() {
     let vars: Vec<_> = (0..500)
@@ -203,9 +205,9 @@ fn who_may_not_have_it_has_less_or_nothing() {
     let before = alloc::live();
     let c = consumer(&[(Opt::Bufsize, 16 << 20), (Opt::Aggsize, 1 << 20)]);
     c.go_on(&|cpu| cpu == 0, &most(12 << 20)).unwrap();
-    // Two halves.
+    // Half of the requested size for each of the two halves, so that both are paid for.
     assert_eq!(c.option(Opt::Bufsize), 4 << 20);
-    // Another CPU is one too many, and is so again.
+    // Another CPU exceeds the limit, and does so again at the next try.
     let took = alloc::live();
     for _ in 0..2 {
         let refused = c.admit(1, &most(12 << 20)).unwrap_err();
@@ -224,7 +226,7 @@ fn who_may_not_have_it_has_less_or_nothing() {
     assert_eq!(alloc::live(), before);
 }
 
-/// A payment for a CPU that there was no memory for is taken back.
+/// If there is no memory for a CPU, the payment for it is returned.
 #[test]
 fn what_was_not_given_is_not_paid() {
     let c = consumer(&[]);

@@ -1,11 +1,12 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What goes without locks, in every order that the memory model allows: a few threads stand for CPUs and the cleaner, and loom
-//! runs them in all ways that differ. `make models` builds this with `cfg(loom)`; otherwise there is nothing in it.
+//! Lock-free code in every order that the memory model allows. A few threads stand for CPUs and the
+//! cleaner, and loom runs them in all ways that differ. `make models` builds this with `cfg(loom)`;
+//! otherwise the file is empty.
 //!
-//! A CPU's firings and what the cleaner does on that CPU exclude one another, and a grace period ends when each CPU has been
-//! seen between firings: a mutex for each CPU stands for both.
+//! A CPU's firings and the cleaner's work on that CPU exclude each other, and a grace period ends
+//! when each CPU has been seen between firings. A mutex for each CPU models both.
 #![cfg(loom)]
 
 use dtrace_engine::spec::{Duty, Speculations, State};
@@ -14,7 +15,8 @@ use loom::sync::{Arc, Mutex, MutexGuard};
 use loom::thread;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// How often a thread may be interrupted where it need not wait: bugs need few.
+/// Maximum number of times that a thread is preempted where it need not wait. Bugs need few
+/// preemptions.
 const PREEMPTIONS: usize = 3;
 
 fn model(run: impl Fn() + Send + Sync + 'static) {
@@ -27,7 +29,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().expect("nobody panics with it")
 }
 
-/// What one CPU has of each speculation, and what it has committed.
+/// The pieces of one CPU for each speculation, and the records that it has committed.
 #[derive(Default)]
 struct Records {
     pieces: [Vec<u32>; 2],
@@ -40,14 +42,14 @@ impl Records {
     }
 }
 
-/// Two CPUs and speculations.
+/// Two CPUs, and speculations.
 struct Speculating {
     all: Speculations,
     cpus: [Mutex<Records>; 2],
 }
 
 impl Speculating {
-    /// So many speculations, each given out.
+    /// Makes `count` speculations, all of them open.
     fn begin(count: usize) -> Arc<Self> {
         let all = Speculations::new(count).expect("memory");
         for id in all.ids() {
@@ -107,7 +109,7 @@ impl Speculating {
         self.all.end_cleaning();
     }
 
-    /// All that was committed, when nothing is left to be done.
+    /// Returns all committed records, after a last round of the cleaner.
     fn end(&self) -> Vec<u32> {
         self.clean();
         for id in self.all.ids() {
@@ -124,7 +126,7 @@ impl Speculating {
     }
 }
 
-/// The only speculation, where there is one.
+/// Id of the first speculation; of the only one in most models.
 const ONE: u64 = 1;
 const TWO: u64 = 2;
 
@@ -152,7 +154,7 @@ fn what_is_discarded_does_not_come_back_when_the_number_is_used_again() {
         let other = spec.clone();
         let cpu = thread::spawn(move || {
             other.speculate(1, ONE, 2);
-            // The discarding CPU has ended the first, or the second is not to be had.
+            // Either the discarding CPU has ended the first speculation, or there is none to open.
             if other.all.open() == 0 {
                 return false;
             }
@@ -202,15 +204,15 @@ fn what_ends_while_another_is_cleaned_waits_for_the_next_round() {
 const FIRST: [u64; 2] = [1, 10];
 const SECOND: [u64; 2] = [2, 20];
 
-/// Two CPUs and their dynamic variables, of two words each and a value that is the key's last.
+/// Two CPUs and their dynamic variables. A key has two words, and the value is equal to the second.
 struct Variables {
     space: Dynamics,
-    /// Each with its list of free chunks.
+    /// The list of free chunks of each CPU.
     cpus: [Mutex<u32>; 2],
 }
 
 impl Variables {
-    /// Room for so many; the first is there.
+    /// Makes room for `count` variables, and creates the first.
     fn begin(count: usize) -> Arc<Self> {
         let chunk = 24 + 16 + 8 + 8;
         let space = Dynamics::new(count * chunk, 16, 8, chunk, 2, 7).expect("memory");
@@ -220,7 +222,7 @@ impl Variables {
         variables
     }
 
-    /// One firing.
+    /// Runs a firing.
     fn firing<T>(&self, cpu: usize, run: impl FnOnce(&mut u32) -> T) -> T {
         let mut free = lock(&self.cpus[cpu]);
         let inside = self.space.enter(cpu, 1).expect("a CPU");
@@ -248,7 +250,7 @@ impl Variables {
         });
     }
 
-    /// Another CPU deletes the first and makes the second.
+    /// Starts another CPU, which deletes the first variable and creates the second.
     fn exchange(variables: &Arc<Self>) -> thread::JoinHandle<bool> {
         let other = variables.clone();
         thread::spawn(move || {
@@ -257,7 +259,7 @@ impl Variables {
         })
     }
 
-    /// What is found is the variable's own, as long as the firing lasts.
+    /// Checks that a variable that is found keeps its own value as long as the firing lasts.
     fn read(&self, cpu: usize, key: &[u64; 2]) -> bool {
         self.firing(cpu, |_| match self.space.find(key) {
             Some(chunk) => {
@@ -276,7 +278,8 @@ impl Variables {
         });
     }
 
-    /// Nothing is lost: where all variables are deleted, there is room for `count` again.
+    /// Checks that no chunk is lost: after all variables are deleted, there is room for `count`
+    /// variables again.
     fn end(&self, count: u64) {
         for key in [FIRST, SECOND] {
             self.delete(0, &key);
@@ -342,7 +345,7 @@ fn of_two_that_make_a_variable_one_does() {
         let cpu = thread::spawn(move || assert!(other.assign(1, &SECOND)));
         assert!(variables.assign(0, &SECOND));
         cpu.join().expect("a CPU");
-        // Deleted once, it is gone.
+        // After it is deleted once, it does not exist.
         variables.delete(0, &SECOND);
         assert!(!variables.read(0, &SECOND));
     });

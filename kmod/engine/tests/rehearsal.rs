@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Rehearsals tell which user memory a clause will miss, and do nothing else.
+//! Rehearsals report the user memory that a clause will miss, and have no other effect (INV-47).
 
 mod common;
 
@@ -12,7 +12,7 @@ use dtrace_engine::{Clause, Consumer, Missing, Which};
 use dtrace_uapi::action::Action;
 use dtrace_uapi::option::Opt;
 
-/// Where the test's program has its memory.
+/// Address of the memory of the test's program.
 const AT: u64 = 0x2000;
 const GLOBAL: u32 = 0x500;
 const LOCAL: u32 = 0x501;
@@ -32,7 +32,7 @@ fn copyinstr(from: &str) -> ActionSpec {
     action(Action::Difexpr, asm_with(&text, string(), &vars))
 }
 
-/// Adds 1 to the global, and records nothing.
+/// Makes an action that adds 1 to the global and records nothing.
 fn add() -> ActionSpec {
     let text = format!(
         "ldgs {GLOBAL:#x}, %r1\n setx 1, %r2\n add %r1, %r2, %r1\n stgs %r1, {GLOBAL:#x}\n ret %r1"
@@ -112,7 +112,7 @@ fn an_address_may_come_by_way_of_a_clause_local() {
     ]);
     assert_eq!(b.rehearse(0), None);
     assert_eq!(b.rehearse(1).map(|missing| missing.addr), Some(AT));
-    // What is kept beyond the firing is not assigned.
+    // A rehearsal does not assign variables that outlive the firing.
     assert_eq!(b.rehearse(2).map(|missing| missing.addr), Some(0));
     b.bring();
     assert_eq!(b.fire(), [None; 3]);
@@ -139,7 +139,8 @@ fn a_clause_that_does_not_run_misses_nothing() {
     b.bring();
 }
 
-/// Who has the arguments of a probe in user memory brings them for the clauses that ask for one.
+/// If the arguments of a probe are in user memory, the provider brings them for clauses that read
+/// one.
 #[test]
 fn an_argument_may_lie_in_user_memory() {
     let record = |text: &str| vec![action(Action::Difexpr, asm_with(text, int(8), &[]))];

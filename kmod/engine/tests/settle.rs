@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Where a program has computed a place in memory, the machine is asked to wait for the access before anything follows from it.
+//! If a program has computed a location in memory, the machine is asked to wait for the access
+//! before anything depends on it (INV-38).
 
 mod common;
 
@@ -12,7 +13,7 @@ use dtrace_engine::Consumer;
 use dtrace_uapi::action::Action;
 use dtrace_uapi::option::Opt;
 
-/// How often the machine was asked in a firing.
+/// Returns how often the machine was asked to wait in a firing.
 fn settled(actions: Vec<ActionSpec>) -> u32 {
     let consumer = Consumer::new(config()).unwrap();
     let b = Bench::with(consumer, vec![clause(None, actions)]);
@@ -29,7 +30,7 @@ fn value(text: &str) -> Vec<ActionSpec> {
 fn accesses_at_computed_places_are_waited_for() {
     let scratch = "setx 8, %r1\n allocs %r1, %r2\n ldgs pid, %r3\n add %r2, %r3, %r2\n";
     for size in ["ldub", "ldsh", "lduw", "ldx"] {
-        // Within, or beyond.
+        // Beyond the allocated memory, or within it.
         let at = |and: &str| value(&format!("{scratch} {and}\n {size} [%r2], %r4\n ret %r4"));
         assert!(settled(at("")) > 0, "{size}");
         assert!(settled(at("sub %r2, %r3, %r2")) > 0, "{size}");
@@ -55,7 +56,7 @@ fn keys_by_reference_are_waited_for() {
     );
 }
 
-/// What a subroutine says may depend on bytes at a computed position.
+/// The result of a subroutine may depend on bytes at a computed location.
 #[test]
 fn answers_of_subroutines_are_waited_for() {
     let text = "flushts\n sets \"one\", %r1\n pushtv ctf, %r0, %r1\n pushtv ctf, %r0, %r1\n call index, %r2\n ret %r2";
@@ -72,7 +73,7 @@ fn numbers_of_speculations_are_waited_for() {
         consumer.set_option(Opt::Nspec, 2).unwrap();
         consumer.set_option(Opt::Specsize, 4096).unwrap();
         let mut b = Bench::with(consumer, vec![clause(None, vec![action(kind, id())])]);
-        // Of those that there are not nothing is looked up.
+        // For ids of speculations that do not exist nothing is looked up.
         for (number, waits) in [(0, 0), (1, 1), (2, 1), (3, 0), (u64::MAX, 0)] {
             b.m.args[0] = number;
             b.m.settled.set(0);
@@ -82,7 +83,7 @@ fn numbers_of_speculations_are_waited_for() {
     }
 }
 
-/// What is where the program cannot say has no need of it.
+/// Accesses to locations that the program cannot choose need no wait.
 #[test]
 fn nothing_else_is() {
     assert_eq!(settled(value("ldgs timestamp, %r1\n ret %r1")), 0);

@@ -18,18 +18,19 @@ use dtrace_uapi::option::{
 };
 use std::cell::RefCell;
 
-/// An action on the speculation `id`.
+/// Makes an action on the speculation `id`.
 fn on(kind: Action, id: u64) -> ActionSpec {
     let text = format!("setx {id}, %r1\n ret %r1");
     action(kind, asm_with(&text, int(0), &[]))
 }
 
-/// Traces `arg1`, 101 of the test's machine: 8 bytes, after a header of 12 and padding.
+/// Makes an action that records `arg1`, which is 101 on the test machine: 8 bytes, after a header
+/// of 12 bytes and padding.
 fn trace() -> ActionSpec {
     action(Action::Difexpr, asm("ldgs arg1, %r1\n ret %r1"))
 }
 
-/// Traces what `speculation()` gives.
+/// Makes a clause that records the result of `speculation()`.
 fn open() -> Clause {
     let call = asm("call speculation, %r1\n ret %r1");
     clause(None, vec![action(Action::Difexpr, call)])
@@ -80,7 +81,7 @@ impl Speculating {
         );
     }
 
-    /// EPID and time of each record of a CPU, and its drops.
+    /// Returns EPID and time of each record of a CPU, and its drops.
     fn read(&self, on: usize) -> (Vec<(u32, u64)>, u64) {
         let consumer = &self.0.consumer;
         consumer.switch(&cpu(on), Which::Principal, 1).unwrap();
@@ -132,11 +133,11 @@ fn other_cpus_wait_for_the_cleaner() {
             assert_eq!(s.fire(on, step), None);
         }
         assert_eq!((s.epids(0), s.epids(1)), (vec![1], left.clone()));
-        // It is being ended: neither free nor open to records.
+        // The speculation is being ended: it is not free, and accepts no records.
         s.fire(0, SPECULATE);
         s.fire(0, OPEN);
         assert_eq!(s.status().specdrops_busy, 1);
-        // A CPU that cannot be reached keeps it so.
+        // It remains in that state while a CPU cannot be reached.
         s.clean(|cpu| cpu == 1);
         s.fire(0, OPEN);
         assert_eq!(s.status().specdrops_busy, 2);
@@ -152,8 +153,8 @@ fn other_cpus_wait_for_the_cleaner() {
     }
 }
 
-/// Interrupts are off on a CPU for as long as a visit of the cleaner lasts. So a visit moves 1 MiB, and at most one more speculation, and the
-/// cleaner comes again for the rest.
+/// During a visit of the cleaner, interrupts are off on the CPU. So a visit moves 1 MiB and at most
+/// one more speculation, and the cleaner visits the CPU again for the rest.
 #[test]
 fn a_visit_of_the_cleaner_moves_no_more_than_a_part() {
     const LIMIT: usize = 1 << 20;
@@ -184,7 +185,8 @@ fn a_visit_of_the_cleaner_moves_no_more_than_a_part() {
         let size = |snap: dtrace_engine::Snapshot<'_>| snap.data.len();
         consumer.snapshot(on, Which::Principal, size).unwrap()
     };
-    // CPU 0 fills its pieces; CPU 1 has a record in each as well, so that the cleaner is to end them all.
+    // CPU 0 fills its pieces. CPU 1 has a record in each of them too, so that the cleaner must end
+    // them all.
     let records = SPECULATION / (STRING + 16);
     for clause in (1..).step_by(2).take(COUNT as usize) {
         fire(0, 0);
@@ -205,7 +207,8 @@ fn a_visit_of_the_cleaner_moves_no_more_than_a_part() {
     let [full, other] = visits.into_inner();
     let piece = records * (STRING + 16);
     assert!(full.iter().all(|moved| *moved < LIMIT + piece), "{full:?}");
-    // None of them was in vain, nothing was left behind, and where there is nothing to be moved one is enough.
+    // Each visit moved something, nothing was left behind, and a CPU with nothing to move is
+    // visited once.
     assert_eq!(full, [3 * piece, 3 * piece, piece]);
     assert_eq!(other, [0]);
     fire(0, 0);
@@ -223,7 +226,7 @@ fn records_without_room_are_counted_when_the_rest_is_committed() {
     }
     assert_eq!(s.status().specdrops, 2);
     assert_eq!(s.epids(0), [1, 1, 2, 2]);
-    // A speculation into which nothing fits ends through the cleaner, and is counted as well.
+    // A speculation in which nothing fits is ended by the cleaner, and its drop is counted too.
     let s = Speculating::new(&[(Opt::Specsize, 8)]);
     for step in [OPEN, SPECULATE, COMMIT] {
         s.fire(0, step);
@@ -243,7 +246,7 @@ fn speculations_that_do_not_fit_the_principal_buffer_are_drops() {
     assert_eq!(s.0.consumer.status().unwrap().specdrops, 0);
     let (records, drops) = s.read(0);
     assert_eq!((records.len(), drops), (2, 1));
-    // A ring lets go of the oldest instead.
+    // A ring drops the oldest records instead.
     let s = Speculating::new(&[
         (Opt::Bufsize, 4 * RECORD as u64),
         (Opt::Bufpolicy, BUFPOLICY_RING),
@@ -283,7 +286,7 @@ fn a_fill_buffer_that_speculations_fill_is_full() {
     assert_eq!(filled(&s), 0);
     s.fire(0, COMMIT);
     assert_eq!(filled(&s), 1);
-    // The same where the cleaner finds it full.
+    // The same if the cleaner finds the buffer full.
     let s = new();
     for (cpu, step) in [(0, OPEN), (0, SPECULATE), (1, SPECULATE)] {
         s.fire(cpu, step);
@@ -299,7 +302,7 @@ fn a_fill_buffer_that_speculations_fill_is_full() {
 
 #[test]
 fn committed_records_are_charged_like_others() {
-    // A record is charged 16 bytes, without its time.
+    // A record counts as 16 bytes, without its time.
     let charged = RECORD as u64 - 8;
     for policy in [BUFPOLICY_SWITCH, BUFPOLICY_FILL] {
         let s = Speculating::new(&[(Opt::Bufsize, 4 * charged), (Opt::Bufpolicy, policy)]);
@@ -310,7 +313,7 @@ fn committed_records_are_charged_like_others() {
             s.0.consumer.cool_down();
             s.0.consumer.stop();
         }
-        // The last has no room.
+        // There is no room for the last one.
         let drops = u64::from(policy == BUFPOLICY_SWITCH);
         let (records, dropped) = s.read(0);
         let epids: Vec<u32> = records.iter().map(|(epid, _)| *epid).collect();
@@ -356,7 +359,8 @@ fn a_fault_leaves_nothing_in_the_speculation() {
         .map(|r| r.map(|r| (r.fault, r.action)))
         .collect();
     assert_eq!(faults, [None, Some((Fault::DivZero, 3)), None, None]);
-    // The second try came upon an empty piece of an active speculation: it may be another CPU's.
+    // The second attempt found an empty piece of an active speculation, whose records may be on
+    // another CPU.
     b.consumer.clean_speculations(
         || 0,
         |index, visit| {
@@ -456,7 +460,7 @@ fn memory_that_is_short_is_halved_or_refused() {
     };
     assert_eq!(go(&[(Opt::Specsize, 4096)]), Ok(4096));
     let before = alloc::live();
-    // More than 2 GiB of memory on a CPU are too much.
+    // More than 2 GiB of memory on a CPU is refused.
     for (count, size) in [(4096, (512 << 10) + 1), (2, (1 << 30) + 1)] {
         let auto = [(Opt::Nspec, count), (Opt::Specsize, size)];
         let manual = [&auto[..], &[(Opt::Bufresize, BUFRESIZE_MANUAL)]].concat();

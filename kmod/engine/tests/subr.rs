@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Subroutines and faults, each called from a program in the way a compiler calls it.
+//! Subroutines and faults. Each is called from a program as compiled code would call it.
 
 mod common;
 
@@ -50,7 +50,7 @@ fn bench(text: &str, is_string: bool) -> Bench {
     b
 }
 
-/// Arguments: numbers as they are, `"text"` as a string.
+/// Returns a program that calls `subr`. An argument is a number, or `"text"` for a string.
 fn call_text(subr: &str, args: &[&str]) -> String {
     let mut text = String::new();
     for (i, arg) in args.iter().enumerate() {
@@ -122,7 +122,8 @@ fn results_are_cut_off_at_strsize() {
     assert_eq!(joined, "this string is longer than strs");
 }
 
-/// `strsize`, which is 32, counts the NUL of a result. What a result is a part of may be read to its 32nd character.
+/// `strsize` is 32 here, and includes the NUL of a result. An argument of which the result is a
+/// part is read up to its 32nd character.
 #[test]
 fn parts_of_long_strings_keep_their_last_character() {
     let [long, list, path, token] = [0x200, 0x300, 0x400, 0x500].map(|at| (KSTR + at).to_string());
@@ -169,7 +170,7 @@ fn strtok_goes_on_where_it_was() {
         assert_eq!(b.fire(), [None]);
         assert_eq!(u64_at(&b.read(Which::Principal).0, 16), 0);
     }
-    // It goes on before the delimiter, in whatever clause of the probe.
+    // It continues before the delimiter, in any clause of the probe.
     let first = call_text("strtok", &["\"ab,c;d\"", "\",\""]);
     let then = call_text("strtok", &["0", "\";\""]);
     let one = |text: &str| {
@@ -187,7 +188,7 @@ fn strtok_goes_on_where_it_was() {
     let size = data.len() / 3;
     let tokens = [0, 1, 2].map(|n| str_at(&data, n * size + 16).to_string());
     assert_eq!(tokens, ["ab", ",c", "d"]);
-    // What another firing began is nothing to go on with.
+    // A string of another firing cannot be continued.
     let b = Bench::with(
         Consumer::new(config()).unwrap(),
         vec![one(&then), one(&first)],
@@ -198,7 +199,7 @@ fn strtok_goes_on_where_it_was() {
         assert_eq!((fault.fault, fault.value), (Fault::BadAddr, 0));
         assert_eq!(faults[1], None);
     }
-    // Where nothing was begun there is nothing, either.
+    // Nor can a string that was never started.
     let fault = fault_of(&then);
     assert_eq!((fault.fault, fault.value), (Fault::BadAddr, 0));
 }
@@ -271,7 +272,7 @@ fn user_memory() {
     let b = bench(&text, true);
     assert_eq!(b.fire(), [None]);
     assert_eq!(str_at(&b.read(Which::Principal).0, 16), "from ");
-    // Neither end may leave what was allocated; where they are is told before how much it is.
+    // Neither range may exceed the allocated memory. A bad address is reported before a bad size.
     let scratch = |offset: u64| (0x8dd7_0000_0000_0000 + offset).to_string();
     let fault = |args: [&str; 3]| {
         let call = call_text("bcopy", &args).replace(
@@ -298,7 +299,7 @@ fn user_memory() {
         let at = address.parse().unwrap();
         assert_eq!(fault(args), (Fault::BadAddr, at), "{args:?}");
     }
-    // Only scratch memory is written to.
+    // Only scratch memory can be written to.
     let k = KSTR.to_string();
     let f = fault_of(&call_text("bcopy", &[u, &k, "4"]));
     assert_eq!((f.fault, f.value), (Fault::BadAddr, KSTR));
@@ -310,7 +311,8 @@ fn user_memory() {
 
 #[test]
 fn what_is_copied_may_overlap() {
-    // More than a string, of which there may be three pieces; 27 bytes of it are looked at, `at` bytes on.
+    // More bytes than a string has, so that they are copied in up to three pieces; 27 of them are
+    // checked, from `at` on.
     let pattern: Vec<u8> = (0..100).map(|n| b'!' + n % 90).collect();
     for (from, to, at) in [(0, 3, 3), (0, 3, 43), (0, 3, 56), (3, 0, 0), (3, 0, 53)] {
         let text = format!(
@@ -357,7 +359,7 @@ fn every_kind_of_fault() {
             0x8dd7_0000_0000_0001,
             16,
         ),
-        // Nothing is there, aligned or not.
+        // No memory is there, so this is a bad address, aligned or not.
         (
             "setx 0x8dd7000000000001, %r1\n stw %r1, [%r1]\n ret %r1",
             Fault::BadAddr,
@@ -468,7 +470,7 @@ fn without_privileges_the_kernel_and_other_users_are_out_of_reach() {
         })
         .unwrap()
     };
-    // At END, which fires for the consumer wherever that is.
+    // At `END`, which fires for the consumer in whichever process it is called.
     let fire = |text: &str, owned: bool| {
         let c = powerless();
         let mut b = Bench::with(
@@ -512,9 +514,10 @@ fn without_privileges_the_kernel_and_other_users_are_out_of_reach() {
         (fire(&copyin, true), fire(&copyin, false)),
         (None, Some(Fault::Upriv))
     );
-    // What is the engine's own can be read.
+    // The engine's own memory can be read.
     assert_eq!(fire(&call_text("strlen", &["\"text\""]), false), None);
-    // Where the process is somebody else's, no probe fires but the consumer's own, and those that are of no process.
+    // In a process that the consumer may not trace, only the consumer's own probes and those that
+    // are about no process fire.
     let fire = |text: &str, owned: bool, of_nobody: bool| {
         let c = powerless();
         let one = action(Action::Difexpr, asm(text));
@@ -544,13 +547,13 @@ fn a_string_ends_where_memory_does() {
     assert_eq!((f.fault, f.value), (Fault::BadAddr, 0x9006));
 }
 
-/// A clause that fires `text`, with two strings of kernel memory, the second in the first only but for its last byte; and another
-/// clause.
+/// Makes a clause that evaluates `text`, and another clause. There are two strings in kernel
+/// memory: the first contains the second except for its last byte.
 fn long_strings(text: &str) -> Bench {
     with_long_strings(&[text, "setx 7, %r1\n ret %r1"], false)
 }
 
-/// Clauses that fire `texts`, with these strings.
+/// Makes clauses that evaluate `texts`, with these strings.
 fn with_long_strings(texts: &[&str], destructive: bool) -> Bench {
     let c = Consumer::new(config()).unwrap();
     c.set_option(Opt::Strsize, 64 << 10).unwrap();
@@ -576,7 +579,7 @@ fn a_firing_that_would_take_too_long_faults() {
         call_text("index", &[&hay, &needle]),
         call_text("rindex", &[&hay, &needle]),
         strlen.repeat(100) + ret,
-        // Walks of a stack and from parent to parent, of which an instruction may do each.
+        // Walks of a stack, and from parent to parent; a single instruction does each.
         "ldgs stackdepth, %r1\n ".repeat(20_000) + ret,
         "ldgs ustackdepth, %r1\n ".repeat(24_000) + ret,
         "ldgs caller, %r1\n ".repeat(24_000) + ret,
@@ -587,7 +590,7 @@ fn a_firing_that_would_take_too_long_faults() {
         for _ in 0..2 {
             let faults = b.fire();
             let first = faults[0].map(|report| report.fault);
-            // What comes after has a budget of its own.
+            // The next clause has a budget of its own.
             assert_eq!(
                 (first, faults[1]),
                 (Some(Fault::Overrun), None),
@@ -625,7 +628,7 @@ fn scratch_memory_is_what_was_allocated_of_it() {
         )
     };
     let bad = |then: &str| fault_of(&alloca(then)).fault;
-    // The last allocation ends 10 bytes on, at a third of the whole.
+    // The last allocation ends 10 bytes after its start, far below the end of scratch memory.
     for then in [
         "setx 10, %r4\n add %r3, %r4, %r3\n ldub [%r3], %r1",
         "setx 8, %r4\n add %r3, %r4, %r3\n ldx [%r3], %r1",
@@ -642,7 +645,7 @@ fn scratch_memory_is_what_was_allocated_of_it() {
     ] {
         assert_eq!(bench(&alloca(then), false).fire(), [None], "{then}");
     }
-    // What one clause allocated is gone in the next.
+    // Memory that one clause has allocated is gone in the next.
     let c = Consumer::new(config()).unwrap();
     let global = [common::asm::var(0x500, 0, int(8))];
     let one = |text: &str| {

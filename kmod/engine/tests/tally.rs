@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Counts by one number, or by a stack, against the same counts by an object or a clause that runs step by step: the same entries, counts and
-//! drops, however keys change and buffers are switched.
+//! Counts by one number or by a stack, compared with the same counts by clauses that are
+//! interpreted step by step. Entries, counts and drops must be the same, however keys change and
+//! buffers are switched.
 
 mod common;
 
@@ -16,7 +17,7 @@ use proptest::prelude::*;
 /// Room for a few entries.
 const SMALL: u64 = 256;
 
-/// A program that returns a variable; `round`: one that no other way is known for than to run it.
+/// Returns the text of a program that returns a variable. With `round`, no fast path applies to it.
 fn value(variable: &str, round: bool) -> String {
     let or = match round {
         true => format!("ldgs {variable}, %r2\n or %r1, %r2, %r1\n"),
@@ -25,7 +26,7 @@ fn value(variable: &str, round: bool) -> String {
     format!("ldgs {variable}, %r1\n {or} ret %r1")
 }
 
-/// Counts by a variable, of which the key has so many bytes.
+/// Makes a clause that counts by a variable; the key has `size` bytes.
 fn counts(variable: &str, size: u32, round: bool) -> Clause {
     let key = asm_with(&value(variable, round), int(size), &[]);
     let actions = vec![action(Action::Difexpr, key), bare(Action::Count, 1, 0)];
@@ -40,7 +41,8 @@ fn tracing(round: bool, size: u64) -> Bench {
     Bench::with(consumer, all.into())
 }
 
-/// Counts by stacks; `round`: with a condition that always holds, and has to run.
+/// Makes clauses that count by stacks. With `round` they have a condition that always holds and
+/// must be interpreted.
 fn tracing_stacks(round: bool, size: u64) -> Bench {
     let consumer = Consumer::new(config()).unwrap();
     consumer.set_option(Opt::Aggsize, size).unwrap();
@@ -58,13 +60,13 @@ fn tracing_stacks(round: bool, size: u64) -> Bench {
     Bench::with(consumer, all.into())
 }
 
-/// Which clause fires, with which arguments, and whether the buffers are switched then.
+/// A firing: index of the clause, argument, and whether the buffers are switched after it.
 type Firing = (usize, u64, bool);
 
 fn run(mut b: Bench, firings: &[Firing]) -> Vec<(Vec<u8>, u64)> {
     let mut data = Vec::new();
     for (n, (which, arg, is_last)) in firings.iter().enumerate() {
-        // Keys of four bytes are the same where the rest differs.
+        // Different arguments have equal keys of four bytes.
         b.m.args = [arg % 3 | (arg / 3) << 32; 10];
         b.m.pid = 1 + (*arg % 12) as u32;
         b.m.depth = (*arg % 4) as usize;
@@ -82,7 +84,8 @@ fn run(mut b: Bench, firings: &[Firing]) -> Vec<(Vec<u8>, u64)> {
     data
 }
 
-/// Clears what is between the id of an entry and a key of eight bytes: there is what the last key has left that was looked for step by step.
+/// Clears the gap between the id of an entry and a key of eight bytes. In interpreted clauses it
+/// keeps bytes of the key that was looked up before.
 fn clear_gaps(mut data: Vec<u8>) -> Vec<u8> {
     let mut rest = &mut data[..];
     while let [id, _, _, _, gap @ ..] = rest {

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! A user's clause ends by time as well as by work, whichever way it spends its time; and nothing ends by a pause.
+//! A member's clause is limited by time as well as by work, whichever way it spends the time; and a
+//! pause never ends a clause.
 
 mod common;
 
@@ -21,12 +22,13 @@ use std::cell::Cell;
 const USER: u64 = 0x40_0000;
 const KERNEL: u64 = 0xffff_8880_0000_0000;
 
-/// How long a load of user memory takes as it is meant: its 32 units.
+/// Nominal time of a load of user memory in ns: that of its 32 units.
 const MEANT: u64 = 64;
-/// The same where everything is in the way.
+/// Factor by which a load takes longer if caches do not help.
 const SLOW: u64 = 50;
 
-/// `text`, of which the instructions behind the first `from` up to the last are there `n` times.
+/// Returns `text` with the instructions after the first `from`, except the last, repeated `n`
+/// times.
 fn repeated(text: &str, from: usize, n: usize) -> Difo {
     let mut difo = asm(text);
     let words: Vec<Instr> = difo.text.to_vec();
@@ -41,7 +43,7 @@ fn evaluates(difo: Difo) -> ActionSpec {
     action(Action::Difexpr, difo)
 }
 
-/// `n` actions that evaluate the same.
+/// Makes `n` actions that evaluate the same program.
 fn times(n: usize, difo: &Difo) -> Vec<ActionSpec> {
     let again = || Difo {
         text: EVec::copy_of(&difo.text).unwrap(),
@@ -55,20 +57,20 @@ fn times(n: usize, difo: &Difo) -> Vec<ActionSpec> {
         .collect()
 }
 
-/// A program of 60,000 loads.
+/// A program with 60,000 loads.
 fn long_program() -> Vec<ActionSpec> {
     let text = "ldgs arg0, %r1\n uldub [%r1], %r2\n ret %r2";
     vec![evaluates(repeated(text, 1, 60_000))]
 }
 
-/// A load 20,000 times.
+/// A loop that loads 20,000 times.
 fn short_loop() -> Vec<ActionSpec> {
     let text = "ldgs arg0, %r1\n setx 20000, %r3\n setx 1, %r4\n\
                 top: uldub [%r1], %r2\n sub %r3, %r4, %r3\n tst %r3\n be 8\n loop top\n ret %r2";
     vec![evaluates(asm(text))]
 }
 
-/// 4,000 loads 20 times.
+/// A loop of 4,000 loads, executed 20 times.
 fn long_loop() -> Vec<ActionSpec> {
     let text = "ldgs arg0, %r1\n setx 20, %r3\n setx 1, %r4\n uldub [%r1], %r2\n ret %r2";
     let mut difo = repeated(text, 3, 4000);
@@ -80,12 +82,12 @@ fn long_loop() -> Vec<ActionSpec> {
     vec![evaluates(difo)]
 }
 
-/// The instructions of `text` behind its first three.
+/// Returns the instructions of `text` after its first three.
 fn asm_tail(text: &str) -> Vec<Instr> {
     asm(text).text[3..].to_vec()
 }
 
-/// 4,000 programs of 12 loads.
+/// 4,000 programs with 12 loads each.
 fn many_programs() -> Vec<ActionSpec> {
     let text = format!(
         "ldgs arg0, %r1\n {} ret %r2",
@@ -110,21 +112,21 @@ fn long_key() -> Vec<ActionSpec> {
     all
 }
 
-/// 12,000 calls that read a string.
+/// A program with 12,000 calls that read a string.
 fn many_calls() -> Vec<ActionSpec> {
     let text =
         format!("setx {KERNEL}, %r1\n flushts\n pushtv ctf, %r0, %r1\n call strlen, %r2\n ret %r2");
     vec![evaluates(repeated(&text, 1, 12_000))]
 }
 
-/// A MiB, twice.
+/// Two copies of 1 MiB.
 fn large_copies() -> Vec<ActionSpec> {
     let text = "ldgs arg0, %r1\n setx 0x100000, %r2\n flushts\n pushtv ctf, %r0, %r1\n\
                 pushtv ctf, %r0, %r2\n call copyin, %r3\n ret %r3";
     times(2, &asm(text))
 }
 
-/// Ways to take long: what they take, units, and how.
+/// A way to take long: its units, and its actions.
 type Way = (u64, fn() -> Vec<ActionSpec>);
 
 const WAYS: [Way; 8] = [
@@ -156,7 +158,8 @@ fn bench(clause: Clause) -> Bench {
     b
 }
 
-/// A clause that goes this way, for a user, on a machine whose loads take so many times as long as is meant.
+/// Makes a bench for this way as a member's clause, on a machine whose loads take `slow` times the
+/// nominal time.
 fn of_user(way: &Way, slow: u64) -> Bench {
     let mut b = bench(clause(None, way.1()));
     b.m.time.load = slow * MEANT;
@@ -172,7 +175,8 @@ fn fire(b: &Bench) -> Option<Fault> {
 
 #[test]
 fn what_takes_long_is_ended_when_it_has() {
-    // Time counts for eight times the work at most. A portion is begun before it is known that nothing is left.
+    // Time counts as at most eight times the work. A portion is started before it is known that
+    // nothing is left.
     let most = (FIRING_OF_USERS / 8 + 2 * PORTION) * 2 * SLOW;
     for (n, way) in WAYS.iter().enumerate() {
         let b = of_user(way, SLOW);
@@ -183,7 +187,7 @@ fn what_takes_long_is_ended_when_it_has() {
             toil > FIRING_OF_USERS && toil <= FIRING_OF_USERS + 9 * PORTION,
             "{n}: {toil}"
         );
-        // To look for what is missing is no way around.
+        // A rehearsal cannot be used to evade the limit.
         let b = of_user(way, SLOW);
         b.consumer.rehearse(&cpu(0), b.ecbs[0], &b.m);
         assert!(b.m.time.now.get() < most, "{n}: {}", b.m.time.now.get());
@@ -198,7 +202,7 @@ fn a_pause_ends_nobody() {
             assert_eq!(fire(&b), None, "{n}");
             b.m.time.loads.get()
         };
-        // In each portion.
+        // A pause in each portion.
         let step = (loads * PORTION / way.0).max(1);
         let mut b = of_user(way, 1);
         for load in (1..=loads).step_by(step as usize) {
@@ -230,7 +234,7 @@ fn what_is_fast_takes_what_it_took() {
     }
 }
 
-/// Others may have used up what there is for all: a clause goes on for a portion nevertheless.
+/// Even if others have used up the common limit, a clause runs for a portion.
 #[test]
 fn less_than_a_portion_is_not_asked_about() {
     let loads = |n: u64| {
@@ -243,11 +247,11 @@ fn less_than_a_portion_is_not_asked_about() {
     };
     let portion = PORTION / 32;
     assert_eq!(loads(portion - 2), (None, portion - 2, 0));
-    // In a long program it is asked after so many instructions.
+    // In a long program the machine is asked after a certain number of instructions.
     let (fault, some, asked) = loads(4 * portion);
     assert_eq!((fault, asked), (Some(Fault::Overrun), 1));
     assert!(some >= portion - 1 && some < portion + 256, "{some}");
-    // Nothing is asked of short clauses, however many.
+    // For short clauses the machine is never asked, however many there are.
     let b = bench(clause(None, times(100, &asm("ldgs pid, %r1\n ret %r1"))));
     for _ in 0..10_000 {
         assert_eq!(fire(&b), None);
@@ -264,7 +268,7 @@ fn a_budget_is_asked_about_by_portions() {
     assert_eq!((b.toil(&m), asked()), (None, (0, 0)));
     b.spend(1).unwrap();
     assert_eq!((b.toil(&m), asked()), (Some(LIGHT + 1), (LIGHT + 1, 0)));
-    // What is taken without a machine is asked about when there is one.
+    // Units that were taken without the machine are reported at the next occasion.
     b.spend(3 * PORTION as usize).unwrap();
     assert_eq!(asked(), (0, 0));
     b.pay(&m, 5).unwrap();
@@ -285,14 +289,14 @@ fn what_is_paid_ahead_counts_as_it_is_done() {
     let outer = b.begin(10 * PORTION as usize).unwrap();
     b.did(&m, || PORTION as usize - 1).unwrap();
     assert_eq!(asked(), (0, 0));
-    // Within it something else that is paid ahead, of which half is done.
+    // Nested work that is paid ahead, half of which is done.
     let inner = b.begin(4 * PORTION as usize).unwrap();
     b.did(&m, || 2 * PORTION as usize).unwrap();
     assert_eq!(asked(), (3 * PORTION - 1, 1));
     b.finish(inner);
     b.pay(&m, 0).unwrap();
     assert_eq!(asked(), (2 * PORTION, 1));
-    // And something with units of its own.
+    // And a separate budget.
     let whole = b.lend(PORTION);
     assert_eq!(b.pay(&m, PORTION as usize - 7), Ok(()));
     assert_eq!((b.pay(&m, 8), b.pay(&m, 1)), (Err(Spent), Err(Spent)));

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What the verifier refuses, and where it says the fault is.
+//! Programs that the verifier refuses, and the location that it reports.
 
 mod common;
 
@@ -18,7 +18,7 @@ fn refused(difo: &Difo) -> Reason {
     verify(difo, &cx()).unwrap_err()
 }
 
-/// Text that is refused, for which reason, at which instruction.
+/// Checks that `text` is refused for the reason `want` at instruction `pc`.
 fn at(text: &str, want: &str, pc: u32) {
     let r = refused(&asm(text));
     assert_eq!((r.text, r.place), (want, Place::Pc(pc)), "{text}");
@@ -129,9 +129,9 @@ fn loops() {
         "loop begins with a tuple",
         3,
     );
-    // What is behind a loop is reached by branches alone.
+    // Code after a loop can be reached by branches only.
     at("nop\n loop 0\n nop", "last instruction is not ret", 2);
-    // A size that is known before the loop may be another one in it.
+    // A size that is constant before the loop may change within it.
     let key = |again: &str| {
         let text = format!(
             "setx 8, %r1\n flushts\n again: pushtr ctf, %r1, %r2\n ldgaa 0x500, %r3\n flushts\n\
@@ -267,7 +267,7 @@ fn calls() {
         "number of arguments depends on the path"
     );
     at("call 99, %r1\n ret %r1", "no such subroutine", 0);
-    // Every subroutine may be called, with as many arguments as it takes at least.
+    // Every subroutine can be called with its minimum number of arguments.
     for (subr, name) in dtrace_uapi::subr::NAMES {
         let cx = Context {
             destructive: true,

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Who may see what happens everywhere, and read no memory.
+//! A consumer that may see events everywhere but may read no memory.
 
 mod common;
 

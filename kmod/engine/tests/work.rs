@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What a firing may do is counted whichever way a clause takes, and put down to the consumer whose clause it is.
+//! The work of a firing is counted whichever path a clause takes, and charged to the consumer that
+//! owns the clause.
 
 mod common;
 
@@ -15,7 +16,7 @@ use dtrace_uapi::fault::Fault;
 use dtrace_uapi::option::{Opt, BUFPOLICY_RING};
 use dtrace_uapi::types::{DifVar, DIFV_KIND_ARRAY};
 
-/// A consumer whose buffer never fills, with one ECB of `clause`.
+/// Makes a consumer whose buffer never fills, with one ECB of `clause`.
 fn bench(clause: Clause) -> Bench {
     bench_of(vec![clause])
 }
@@ -32,7 +33,7 @@ fn values(n: usize, text: &str) -> Vec<ActionSpec> {
     std::iter::repeat_with(value).take(n).collect()
 }
 
-/// An assignment to a thread-local.
+/// Makes `n` assignments to a thread-local.
 fn assignments(n: usize) -> Vec<ActionSpec> {
     let text = "ldgs timestamp, %r1\n stts %r1, 0x501\n ret %r0";
     let assign = || {
@@ -44,12 +45,13 @@ fn assignments(n: usize) -> Vec<ActionSpec> {
     std::iter::repeat_with(assign).take(n).collect()
 }
 
-/// Fires once more, at the same time: as if the clause were at the probe many times.
+/// Fires once more at the same time, as if the clause were at the probe many times.
 fn again(b: &Bench) -> Option<FaultReport> {
     b.consumer.fire(&cpu(0), b.ecbs[0], &b.m)
 }
 
-/// How often a clause runs in one firing until its consumer is ended; each time takes `units` at least.
+/// Returns how often a clause runs in one firing until its consumer is killed. Each run takes at
+/// least `units`.
 fn runs(b: &Bench, units: u64) -> u64 {
     let most = FIRING / units;
     (1..=most + 1)
@@ -60,7 +62,7 @@ fn runs(b: &Bench, units: u64) -> u64 {
         .unwrap_or_else(|| panic!("still active after {most} runs"))
 }
 
-/// Parts of a key that are the same each time have no program to be paid for.
+/// Constant parts of a key have no program that pays for them.
 #[test]
 fn the_parts_of_a_key_are_counted() {
     const N: usize = 1000;
@@ -71,7 +73,7 @@ fn the_parts_of_a_key_are_counted() {
     assert!(many > FIRING / (16 * N as u64), "{many}");
 }
 
-/// What a subroutine does however short its result is.
+/// The fixed cost of a subroutine, however short its result is.
 #[test]
 fn calls_are_counted() {
     const N: usize = 1000;
@@ -108,10 +110,10 @@ fn variables_that_are_dropped_are_counted() {
     runs(&b, ((N - 64) * (LOOKUP + CPUS * ANOTHER)) as u64);
 }
 
-/// Thread-locals of a clause that takes no program as well.
+/// The same for thread-locals of a clause that needs no interpreter.
 #[test]
 fn thread_locals_that_are_dropped_are_counted() {
-    // More would be asked in between, by the interpreter.
+    // With more of them the machine would be asked in between, which takes the interpreter.
     const N: u32 = 200;
     const CPUS: usize = 64;
     let store = |id| {
@@ -128,7 +130,7 @@ fn thread_locals_that_are_dropped_are_counted() {
     runs(&b, ((N as usize - 64) * (LOOKUP + CPUS * ANOTHER)) as u64);
 }
 
-/// A string that has no end before a page that is not there has been read all the same.
+/// A string that has no end before an unreadable page has been read nevertheless.
 #[test]
 fn strings_that_fault_are_counted() {
     const SIZE: u64 = 64 << 10;
@@ -144,7 +146,7 @@ fn strings_that_fault_are_counted() {
 fn the_ways_past_the_interpreter_are_counted() {
     const N: usize = 2000;
     let n = N as u64;
-    // Clocks, variables that are looked for, and what takes the interpreter.
+    // Clocks, look-ups of variables, and a load, which takes the interpreter.
     let clocks = values(N, "ldgs walltimestamp, %r1\n ret %r1");
     let (dynamic, loads) = (
         assignments(N),
@@ -160,9 +162,9 @@ fn the_ways_past_the_interpreter_are_counted() {
         b.m.args[0] = 0x40_0000;
         b.m.user.get_mut().insert(0x40_0000, vec![7; 8]);
         let many = runs(&b, units);
-        // Nor is it ended much too soon.
+        // Nor is the consumer killed much too early.
         assert!(many > FIRING / (2 * units), "{many} of {units}");
-        // Another firing begins with nothing.
+        // Each firing starts from zero.
         let b = bench(clause(None, values(N, "ldgs walltimestamp, %r1\n ret %r1")));
         for _ in 0..many {
             b.fire();
@@ -171,7 +173,7 @@ fn the_ways_past_the_interpreter_are_counted() {
     }
 }
 
-/// The same record costs what has to go for it.
+/// A record costs more if old ones must be dropped for it.
 #[test]
 fn what_a_ring_lets_go_of_is_counted() {
     const N: usize = 4000;
@@ -183,9 +185,9 @@ fn what_a_ring_lets_go_of_is_counted() {
         assert!(b.consumer.fire(&cpu(0), b.ecbs[ecb], &b.m).is_none());
         b.consumer.work(&cpu(0), &b.m)
     };
-    // Nothing has to go yet.
+    // Nothing must be dropped yet.
     let price = fire(1);
-    // Records of 16 bytes, which are charged 8, and four times as many as there is room for.
+    // Records of 16 bytes, each counted as at least 8, four times as many as there is room for.
     for _ in 0..4 * (1 << 20) / 8 {
         fire(0);
     }
@@ -195,7 +197,7 @@ fn what_a_ring_lets_go_of_is_counted() {
         first >= price + 16 * gone && second >= price + 16 * gone,
         "{price} {first}"
     );
-    // Its own like: one or two at a time.
+    // Now records of the same size are dropped: one or two at a time.
     for _ in 0..4 * (1 << 20) / (8 * N) {
         fire(1);
     }
@@ -220,7 +222,8 @@ fn a_clause_of_too_many_moves_faults() {
     assert_eq!(fault(16_384), Some(Fault::Overrun));
 }
 
-/// One does nearly all that it may do, another one a little more than nothing: nobody is ended, and then the one that goes on.
+/// One consumer does nearly all that it may do, another one very little: neither is killed. Then
+/// the first one continues, and only it is killed.
 #[test]
 fn work_is_put_down_to_whose_clause_it_is() {
     let heavy = bench(clause(None, assignments(14_000)));
@@ -240,7 +243,7 @@ fn work_is_put_down_to_whose_clause_it_is() {
         activities([&heavy, &light]),
         [Activity::Killed, Activity::Active]
     );
-    // Of another firing nothing is known.
+    // In another firing nothing has been done yet.
     light.m.now.set(1);
     assert_eq!(of(&light), 0);
 }
@@ -263,7 +266,7 @@ fn what_is_enabled_of_a_consumers_own_probes_is_known() {
     let own = |probe| c.own(probe).map(|ecb| ecb.epid).collect::<Vec<_>>();
     c.bind(clauses[0], PROBE).unwrap();
     c.bind(clauses[1], ERROR).unwrap();
-    // What is not kept never was.
+    // A binding that is not kept has no effect.
     c.binding().bind(clauses[2], ERROR).unwrap();
     assert_eq!(own(ERROR), [2]);
     c.bind(clauses[2], PROBE).unwrap();
@@ -274,7 +277,8 @@ fn what_is_enabled_of_a_consumers_own_probes_is_known() {
     );
 }
 
-/// What a user's consumer keeps of probes that have gone is bounded.
+/// The number of EPIDs of a consumer without access to all processes is bounded, because it keeps
+/// some memory for probes that have gone.
 #[test]
 fn a_users_epids_come_to_an_end() {
     let mut of_user = config();

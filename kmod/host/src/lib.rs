@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! As much of the `kernel` crate as the framework's host tests need, with its names and signatures.
+//! The part of the `kernel` crate that the framework's host tests need, with the same names and
+//! signatures.
 //!
-//! The framework's tables, lists and enablings are kernel code; here they are compiled against this stand-in, so that their
-//! tests run on the host, under Miri too. Vectors keep the two properties that matter to them: a vector that is not
-//! pushed beyond its capacity does not move, and one that is pushed beyond it may fail to grow.
+//! The framework's tables, lists and enablings are kernel code. Compiled against this crate, their
+//! tests run on the host, also under Miri. Vectors keep the two properties that matter to the
+//! tests: a vector does not move while it is not pushed beyond its capacity, and beyond it a push
+//! may fail.
 
 /// Allocation.
 pub mod alloc {
@@ -19,12 +21,13 @@ pub mod alloc {
         static LEFT: Cell<Option<usize>> = const { Cell::new(None) };
     }
 
-    /// Lets `n` more allocations of this thread succeed, then fails all; `None` lifts the limit.
+    /// Lets `n` more allocations of this thread succeed; all later ones fail. `None` removes the
+    /// limit.
     pub fn fail_after(n: Option<usize>) {
         LEFT.set(n);
     }
 
-    /// Whether an allocation succeeds.
+    /// Counts an allocation, and fails it if the limit is reached.
     fn allocate() -> Result<(), AllocError> {
         match LEFT.get() {
             Some(0) => return Err(AllocError),
@@ -38,13 +41,13 @@ pub mod alloc {
     pub struct KBox<T>(Box<T>);
 
     impl<T> KBox<T> {
-        /// Moves `value` there.
+        /// Moves `value` into new memory.
         pub fn new(value: T, _flags: Flags) -> Result<Self, AllocError> {
             allocate()?;
             Ok(Self(Box::new(value)))
         }
 
-        /// Moves what stays there from now on; initializers are values here.
+        /// Moves `value` into new memory, where it is pinned. Initializers are plain values here.
         pub fn pin_init(value: T, _flags: Flags) -> Result<Pin<Self>, Error>
         where
             T: Unpin,
@@ -72,15 +75,15 @@ pub mod alloc {
         }
     }
 
-    /// Flags of an allocation; they mean nothing here.
+    /// Flags of an allocation, without effect here.
     #[derive(Clone, Copy)]
     pub struct Flags;
-    /// May sleep.
+    /// The allocation may sleep.
     pub const GFP_KERNEL: Flags = Flags;
 
-    /// The flags that are not in everybody's reach.
+    /// Flags that are not in the prelude.
     pub mod flags {
-        /// May sleep, and is charged to whoever asks.
+        /// The allocation may sleep, and is charged to the current control group.
         pub const GFP_KERNEL_ACCOUNT: super::Flags = super::Flags;
     }
 
@@ -99,12 +102,12 @@ pub mod alloc {
     pub struct KVVec<T>(Vec<T>);
 
     impl<T> KVVec<T> {
-        /// No elements.
+        /// Creates an empty vector.
         pub const fn new() -> Self {
             Self(Vec::new())
         }
 
-        /// Room for `n` elements.
+        /// Creates a vector with room for `n` elements.
         pub fn with_capacity(n: usize, _flags: Flags) -> Result<Self, AllocError> {
             let mut this = Self::new();
             if n > 0 {
@@ -114,7 +117,7 @@ pub mod alloc {
             Ok(this)
         }
 
-        /// `n` copies.
+        /// Creates a vector of `n` copies.
         pub fn from_elem(value: T, n: usize, _flags: Flags) -> Result<Self, AllocError>
         where
             T: Clone,
@@ -123,19 +126,19 @@ pub mod alloc {
             Ok(Self(vec![value; n]))
         }
 
-        /// How many fit without moving.
+        /// The number of elements that fit without moving.
         pub fn capacity(&self) -> usize {
             self.0.capacity()
         }
 
-        /// Appends.
+        /// Appends an element.
         pub fn push(&mut self, value: T, flags: Flags) -> Result<(), AllocError> {
             self.reserve(1, flags)?;
             self.0.push(value);
             Ok(())
         }
 
-        /// Appends if there is room.
+        /// Appends an element if there is room; otherwise returns it.
         pub fn push_within_capacity(&mut self, value: T) -> Result<(), T> {
             if self.0.len() == self.0.capacity() {
                 return Err(value);
@@ -144,7 +147,7 @@ pub mod alloc {
             Ok(())
         }
 
-        /// Makes room for `n` more.
+        /// Makes room for `n` more elements.
         pub fn reserve(&mut self, n: usize, _flags: Flags) -> Result<(), AllocError> {
             if self.0.capacity() - self.0.len() < n {
                 allocate()?;
@@ -152,12 +155,12 @@ pub mod alloc {
             self.0.try_reserve(n).map_err(|_| AllocError)
         }
 
-        /// Keeps the elements for which `f` holds.
+        /// Keeps the elements for which `f` is true.
         pub fn retain(&mut self, f: impl FnMut(&mut T) -> bool) {
             self.0.retain_mut(f);
         }
 
-        /// Takes one element out.
+        /// Removes an element. `EINVAL`: there is no element at this index.
         pub fn remove(&mut self, at: usize) -> Result<T, Error> {
             match at < self.0.len() {
                 true => Ok(self.0.remove(at)),
@@ -170,7 +173,7 @@ pub mod alloc {
             self.0.clear();
         }
 
-        /// Appends copies.
+        /// Appends copies of elements.
         pub fn extend_from_slice(&mut self, other: &[T], flags: Flags) -> Result<(), AllocError>
         where
             T: Clone,
@@ -180,12 +183,12 @@ pub mod alloc {
             Ok(())
         }
 
-        /// Where the elements are.
+        /// The address of the elements.
         pub fn as_mut_ptr(&mut self) -> *mut T {
             self.0.as_mut_ptr()
         }
 
-        /// Room after the elements.
+        /// The room after the elements.
         pub fn spare_capacity_mut(&mut self) -> &mut [MaybeUninit<T>] {
             self.0.spare_capacity_mut()
         }
@@ -195,12 +198,12 @@ pub mod alloc {
             &self.0
         }
 
-        /// As above, to be changed.
+        /// The elements, mutable.
         pub fn as_mut_slice(&mut self) -> &mut [T] {
             &mut self.0
         }
 
-        /// Makes it `n` elements long, with copies where there were fewer.
+        /// Changes the length to `n`, with copies of `value` as new elements.
         pub fn resize(&mut self, n: usize, value: T, flags: Flags) -> Result<(), AllocError>
         where
             T: Clone,
@@ -267,23 +270,23 @@ pub mod error {
 
     /// No such entry.
     pub const ENOENT: Error = Error(-2);
-    /// It is there already.
+    /// Exists already.
     pub const EEXIST: Error = Error(-17);
     /// Interrupted.
     pub const EINTR: Error = Error(-4);
     /// No such device.
     pub const ENODEV: Error = Error(-19);
-    /// No memory.
+    /// Out of memory.
     pub const ENOMEM: Error = Error(-12);
-    /// No permission.
+    /// Permission denied.
     pub const EACCES: Error = Error(-13);
     /// Operation not permitted.
     pub const EPERM: Error = Error(-1);
     /// Try again.
     pub const EAGAIN: Error = Error(-11);
-    /// Invalid.
+    /// Invalid argument.
     pub const EINVAL: Error = Error(-22);
-    /// No space.
+    /// No space left.
     pub const ENOSPC: Error = Error(-28);
     /// Too big.
     pub const E2BIG: Error = Error(-7);
@@ -292,21 +295,21 @@ pub mod error {
     pub type Result<T = (), E = Error> = core::result::Result<T, E>;
 }
 
-/// Sharing.
+/// Shared memory and locks.
 pub mod sync {
     pub use crate::new_mutex;
     pub use std::sync::Arc;
 
-    /// The kernel's mutex, which knows no poison.
+    /// The kernel's mutex, which has no poisoning.
     pub struct Mutex<T>(std::sync::Mutex<T>);
 
     impl<T> Mutex<T> {
-        /// An unlocked mutex.
+        /// Creates an unlocked mutex.
         pub fn new(value: T) -> Self {
             Self(std::sync::Mutex::new(value))
         }
 
-        /// Locks it.
+        /// Locks the mutex.
         pub fn lock(&self) -> std::sync::MutexGuard<'_, T> {
             let locked = self.0.lock();
             locked.unwrap_or_else(std::sync::PoisonError::into_inner)
@@ -314,7 +317,7 @@ pub mod sync {
     }
 }
 
-/// A mutex with a name.
+/// Creates a mutex; the name is ignored.
 #[macro_export]
 macro_rules! new_mutex {
     ($value:expr, $name:literal) => {
@@ -322,7 +325,7 @@ macro_rules! new_mutex {
     };
 }
 
-/// What kernel code uses everywhere.
+/// Names that kernel code uses everywhere.
 pub mod prelude {
     pub use crate::alloc::{KBox, GFP_KERNEL};
     pub use crate::error::*;
@@ -330,7 +333,7 @@ pub mod prelude {
     pub use core::pin::Pin;
 }
 
-/// Prints to the console.
+/// Prints to standard error, in place of the kernel's log.
 #[macro_export]
 macro_rules! pr_err {
     ($($arg:tt)*) => { std::eprint!($($arg)*) };

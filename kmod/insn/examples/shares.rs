@@ -1,10 +1,13 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Who executes the instructions of programs: how many are done, moved to a slot or refused, of functions' first ones and of all,
-//! and what the kernel's uprobes would make of them. Files are those that are named, else some of the build root's.
+//! Prints how the instructions of programs are executed: what share is emulated, relocated to a
+//! slot, or refused, for the first instructions of functions and for all, and how the kernel's
+//! uprobes would execute them. The files are those on the command line, or else some of the build
+//! root's.
 //!
-//! Functions are those of `.eh_frame`, which stripped files have too, so data in text is left out.
+//! Functions are those of `.eh_frame`, which stripped files have as well. So data in text is left
+//! out.
 
 use dtrace_insn::x86_64::{decode, Class, Encoding, Flow, Insn, Mode};
 use object::{Object as _, ObjectSection as _};
@@ -26,7 +29,7 @@ const FILES: [&str; 12] = [
     "/usr/bin/kmod",
 ];
 
-/// How many of some instructions are of which class.
+/// The number of instructions of each class.
 #[derive(Default)]
 struct Shares {
     done: u64,
@@ -55,7 +58,7 @@ impl Shares {
     }
 }
 
-/// Addresses of functions, from the frames' own table of contents.
+/// The addresses of functions, from the table in `.eh_frame_hdr`.
 fn functions(elf: &object::File<'_>) -> Option<Vec<Range<u64>>> {
     let section = elf.section_by_name(".eh_frame_hdr")?;
     let (table, at) = (section.data().ok()?, section.address());
@@ -65,7 +68,8 @@ fn functions(elf: &object::File<'_>) -> Option<Vec<Range<u64>>> {
         let bytes = bytes.get(offset..offset + 4)?;
         Some(i32::from_le_bytes(bytes.try_into().ok()?))
     };
-    // Pointer to .eh_frame and count as words, entries as pairs of words relative to the table.
+    // The header must say: the pointer to `.eh_frame` and the count are words, and entries are
+    // pairs of words relative to the table.
     if table.get(..4)? != [1, 0x1b, 0x03, 0x3b] {
         return None;
     }
@@ -73,7 +77,8 @@ fn functions(elf: &object::File<'_>) -> Option<Vec<Range<u64>>> {
     let entry = |i: usize| {
         let start = at.wrapping_add_signed(i64::from(word(table, 12 + i * 8)?));
         let frame = at.wrapping_add_signed(i64::from(word(table, 16 + i * 8)?));
-        // Its length, its common part, where it begins, and how long it is.
+        // A frame description begins with its length, a pointer to its common part, the start of
+        // the function, and its size.
         let size = word(frame_bytes, (frame - frames_at) as usize + 12)? as u32;
         Some(start..start + u64::from(size))
     };

@@ -3,7 +3,8 @@
 
 #![no_std]
 #![forbid(unsafe_code)]
-// This runs in the kernel, in the exception handler of a breakpoint: nothing here may panic, whatever the bytes are.
+// This code runs in the kernel, in the exception handler of a breakpoint, so it must not panic,
+// whatever the bytes are.
 #![cfg_attr(
     not(test),
     deny(
@@ -15,14 +16,15 @@
         clippy::unreachable
     )
 )]
-//! What takes the place of an instruction of a program that a breakpoint has replaced.
+//! Instructions of programs that a breakpoint has replaced: decoding, emulation, relocation.
 //!
-//! A probe in a process is a breakpoint over the first byte of an instruction, so somebody else has to execute that
-//! instruction. This crate says what an instruction is, does it to a set of registers if it is of a common form, and
-//! otherwise copies it to where the processor can execute it. The module does this when the breakpoint is hit; the library
-//! asks the same questions of a program's text before it places anything.
+//! A probe in a process is a breakpoint over the first byte of an instruction, so the processor
+//! cannot execute the instruction in place. This crate decodes it. If it has a common form, the
+//! crate emulates it on a set of registers; otherwise it copies the instruction to where the
+//! processor can execute it. The module does this when the breakpoint is hit. The library asks the
+//! same questions about a program's text before it requests any probe.
 //!
-//! It is made of `core` alone: it allocates nothing, waits for nothing, and reaches memory through a trait. One module is
-//! one processor.
+//! The crate uses `core` only: it allocates nothing, waits for nothing, and accesses memory through
+//! a trait. Each processor architecture is a module.
 
 pub mod x86_64;

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The decoder against another: the same lengths, the same ways on, and nothing done that it knows to be no instruction.
+//! Compares the decoder with another one: the lengths and the control flow are the same, and
+//! nothing is emulated that the other decoder calls invalid.
 
 mod common;
 
@@ -25,7 +26,7 @@ fn other(bytes: &[u8], bits: u32) -> Option<Instruction> {
     (!instruction.is_invalid()).then_some(instruction)
 }
 
-/// Where the other decoder says that a program goes; `None` where it sees a matter of the kernel.
+/// The control flow by the other decoder; `None` if the instruction enters the kernel.
 fn flow(instruction: &Instruction) -> Option<Flow> {
     let target = instruction.near_branch_target();
     let far = instruction.is_jmp_far_indirect()
@@ -45,7 +46,7 @@ fn flow(instruction: &Instruction) -> Option<Flow> {
     })
 }
 
-/// Compares what both make of bytes; an error of ours is returned.
+/// Compares both decoders for these bytes. Returns our error if the other decoder accepts them.
 fn compare(bytes: &[u8], bits: u32) -> Result<(), Undecoded> {
     let (ours, theirs) = (decode(bytes, mode(bits)), other(bytes, bits));
     match (ours, theirs) {
@@ -73,7 +74,7 @@ fn compare(bytes: &[u8], bits: u32) -> Result<(), Undecoded> {
 
 fn compare_flow(insn: &Insn, instruction: &Instruction) {
     let ours = insn.flow(AT);
-    // What processors do not agree about has a class and no target.
+    // Branches about which processors disagree are refused, so their targets are not compared.
     let disputed = !matches!(insn.class(), Class::Done(_)) && ours != Flow::Next;
     match flow(instruction) {
         _ if disputed => assert!(matches!(insn.class(), Class::Refused(_))),
@@ -101,7 +102,7 @@ fn text_of_programs_is_read_as_by_another_decoder() {
             all += 1;
         }
         println!("{}: {all} {refused:02x?}", text.file.display());
-        // Data between functions looks like anything.
+        // Data between functions may look like any instruction.
         let refused: u64 = refused.values().map(|(count, _)| *count).sum();
         assert!(
             refused <= all / 10_000,
@@ -161,7 +162,8 @@ fn random_bytes_are_read_as_by_another_decoder_or_refused() {
             }
         }
     }
-    // Nothing else is refused: branches that are disputed, and what needs a processor with APX.
+    // We refuse only two kinds of instructions that the other decoder accepts: disputed branches,
+    // and those that need a processor with APX.
     refused.retain(|(error, _), _| error != "Disputed");
     assert!(refused.is_empty(), "{refused:#?}");
 }

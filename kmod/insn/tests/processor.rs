@@ -1,11 +1,13 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Every form that is done against the processor: the same registers, flags, memory and way on, for random operands.
+//! Compares every emulated form with the processor: registers, flags, memory and control flow are
+//! the same for random operands.
 //!
-//! A form is an opcode, with the instruction that its ModRM byte chooses, a size, and whether its operand is memory. Its other
-//! bytes change every few hundred operands: registers, prefixes that say nothing, addresses of all kinds. Of operands one in two
-//! is at an edge; memory sometimes lies at the end of what can be reached, and beyond.
+//! A form is an opcode (with the instruction that its ModRM byte selects), a size, and whether its
+//! operand is memory. The other bytes change every few hundred operands: registers, prefixes
+//! without meaning, and addresses of all kinds. Half of the operands are edge cases. Memory
+//! operands are sometimes at the end of the memory that can be accessed, or beyond.
 
 mod common;
 mod machine;
@@ -18,17 +20,18 @@ use dtrace_insn::x86_64::{
 use machine::{set_gs_base, Landed, Machine, Regs, DATA};
 use samples::{forms, Sample, GS, NEXT, TARGET};
 
-/// Flags that are loaded at random, and those that are compared.
+/// The direction flag, which is also loaded at random.
 const DIRECTION: u64 = 1 << 10;
+/// The flags that are compared.
 const COMPARED: u64 = ARITHMETIC | DIRECTION | 1 << 18 | 1 << 21;
 
-/// What a program's flags always have: interrupts on, and a bit without meaning.
+/// The flags that a program always has: interrupts enabled, and a bit without meaning.
 const ALWAYS: u64 = 0x202;
 
-/// Operands whose encoding is the same.
+/// How many operands each encoding is tried with.
 const EACH: u64 = 256;
 
-/// A thread as it should be.
+/// The expected state of a thread.
 struct Thread {
     regs: Regs,
     ip: u64,
@@ -69,7 +72,7 @@ impl Registers for Thread {
     }
 }
 
-/// Memory as it should be: both places of the machine.
+/// The expected contents of both memories of the machine.
 struct Mirror {
     end: u64,
     at: [u64; 2],
@@ -107,7 +110,8 @@ impl Memory for Mirror {
     }
 }
 
-/// The registers that a program has. The others, and the upper halves, mean nothing to one of 32 bits.
+/// The registers that a program has. For a 32-bit program the others and the upper halves have no
+/// meaning.
 fn shown(sample: &Sample, regs: &Regs) -> Vec<u64> {
     match sample.is_long() {
         true => regs.general.to_vec(),
@@ -123,11 +127,13 @@ struct Bench {
     mirror: Mirror,
     numbers: Numbers,
     bases: [u64; 2],
-    /// How many were done, and how many were left to the processor.
+    /// How many were emulated.
     done: u64,
-    /// How many of those were done as [`Brief`](dtrace_insn::x86_64::Brief)s as well.
+    /// How many of those were also performed as a [`Brief`](dtrace_insn::x86_64::Brief).
     brief: u64,
+    /// How many were left to the processor.
     aside: u64,
+    /// How many of those faulted on the processor.
     faults: u64,
 }
 
@@ -157,10 +163,11 @@ impl Bench {
         }
     }
 
-    /// A number at an address, and another behind it, as far as there is memory, in both memories.
+    /// Stores a number at an address and its complement after it, as far as there is memory, in
+    /// both memories.
     fn scatter(&mut self, around: u64, value: u64) {
         let bytes = (u128::from(value) | u128::from(!value) << 64).to_le_bytes();
-        // All of them at once, but at the end of memory.
+        // At the end of the memory, byte by byte.
         let whole = self.mirror.at(around, 16).is_some();
         for (i, bytes) in (0..).zip(bytes.chunks(if whole { 16 } else { 1 })) {
             let address = around.wrapping_add(i);
@@ -178,7 +185,7 @@ impl Bench {
         (which, address.wrapping_sub(self.mirror.at[which]) as usize)
     }
 
-    /// Whether memory is as it should be near an address.
+    /// Whether memory near an address is as expected.
     fn same_memory(&mut self, around: u64) -> bool {
         let (which, offset) = self.place(around);
         if offset >= DATA {
@@ -255,11 +262,12 @@ impl Bench {
         }
     }
 
-    /// What cannot be reached, the processor cannot reach either, and leaves everything as it was.
+    /// An address that the emulation cannot access is one that the processor cannot access either;
+    /// it leaves everything unchanged.
     fn left(&mut self, sample: &Sample, mut regs: Regs, aside: Aside) {
         let before = regs;
         match aside {
-            // At the end of a page it can be reached.
+            // A store that crosses the end of a page is possible for the processor.
             Aside::Memory(address) if self.mirror.at(address, 8).is_none() => {
                 let landed = self.machine.run(sample.at, &mut regs, None);
                 let faulted = matches!(landed, Landed::Signal(_, ip) if ip == sample.at);

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What holds for any bytes, and what single instructions show.
+//! Properties that hold for any bytes, and facts about single instructions.
 
 mod any;
 
@@ -76,7 +76,8 @@ fn what_the_kernels_own_probes_do_wrong_is_known() {
         (&[0x9d], Uprobes::Right),
         (&[0xf3, 0xa4], Uprobes::Repeats),
         (&[0xa4], Uprobes::Right),
-        // vmovdqu (%rdi),%ymm0 and back, vpcmpeqb, vpor, vfnmadd132ss, vcmpps, vpminsw, vzeroupper, vpaddd.
+        // vmovdqu (%rdi),%ymm0 and back, vpcmpeqb, vpor, vfnmadd132ss, vcmpps, vpminsw, vzeroupper,
+        // vpaddd.
         (&[0xc5, 0xfe, 0x6f, 0x07], Uprobes::Refused),
         (&[0xc5, 0xfe, 0x7f, 0x07], Uprobes::Wrong),
         (&[0xc5, 0xf5, 0x74, 0xc0], Uprobes::Wrong),
@@ -86,7 +87,7 @@ fn what_the_kernels_own_probes_do_wrong_is_known() {
         (&[0xc5, 0xf5, 0xea, 0xc0], Uprobes::Refused),
         (&[0xc5, 0xf8, 0x77], Uprobes::Wrong),
         (&[0xc5, 0xf5, 0xfe, 0xc0], Uprobes::Right),
-        // vfmaddsd of FMA4, vprotd of XOP, two REX prefixes, a mandatory prefix that is none.
+        // vfmaddsd of FMA4, vprotd of XOP, two REX prefixes, a mandatory prefix without effect.
         (&[0xc4, 0xe3, 0xf9, 0x6b, 0xc2, 0x10], Uprobes::Refused),
         (&[0x8f, 0xe8, 0x78, 0xc2, 0xc0, 1], Uprobes::Wrong),
         (&[0x48, 0x41, 0x31, 0x20], Uprobes::Wrong),
@@ -182,16 +183,16 @@ fn calls_and_returns_touch_the_shadow_stack() {
 #[test]
 fn slots_near_and_far() {
     let mut out = [0; SLOT];
-    // lock incl (%rax): copied as it is.
+    // lock incl (%rax) is copied unchanged.
     let plain = insn(&[0xf0, 0xff, 0x00]);
     assert_eq!(plain.relocate(0x5000, 0x1000, &mut out), Ok(8));
     assert_eq!(out[..8], [0xf0, 0xff, 0x00, 0xe9, 0xfb, 0x3f, 0, 0]);
-    // Out of reach: by an address.
+    // Out of reach of a near jump: an indirect jump.
     let from = 0x5555_0000_0000;
     assert_eq!(plain.relocate(from, 0x1000, &mut out), Ok(17));
     assert_eq!(out[3..9], [0xff, 0x25, 0, 0, 0, 0]);
     assert_eq!(out[9..17], (from + 3).to_le_bytes());
-    // mulss 0x10(%rip),%xmm0 reaches what it did.
+    // mulss 0x10(%rip),%xmm0 addresses the same memory.
     let relative = insn(&[0xf3, 0x0f, 0x59, 0x05, 0x10, 0, 0, 0]);
     assert_eq!(relative.relocate(0x5000, 0x1000, &mut out), Ok(13));
     assert_eq!(out[4..8], 0x4010_u32.to_le_bytes());
@@ -217,11 +218,11 @@ fn programs_of_32_bits_have_their_own_forms() {
             "{bytes:02x?}"
         );
     }
-    // The code segment cannot be written: add %ecx,%cs:(%eax).
+    // A segment override to the code segment makes a write invalid: add %ecx,%cs:(%eax).
     assert_eq!(insn(&[0x2e, 0x01, 0x08]).class(), Class::Slot);
     let back = insn(&[0xe9, 0xf0, 0xff, 0xff, 0xff]);
     assert_eq!(back.flow(0), Flow::Jump(Some(0xffff_fff5)));
-    // lds, les and bound are no AVX.
+    // lds, les and bound are not taken for AVX.
     for first in [0xc4, 0xc5, 0x62] {
         assert_eq!(insn(&[first, 0x00]).length(), 2);
     }

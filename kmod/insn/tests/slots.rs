@@ -1,12 +1,13 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Instructions of real programs, executed where they are and at a slot: the same registers, vectors included, the same
-//! memory, the same signal.
+//! Executes instructions of real programs in place and in a slot, and compares the results:
+//! registers including vectors, memory, and signals.
 //!
-//! Registers that an address is made of get values with which memory is reached; an instruction that reaches memory by the
-//! distance from itself gets another distance. What is not the same twice (clocks, random numbers) is left out, and what would
-//! change the test's own thread.
+//! Registers that an address consists of get values with which memory is reached. An instruction
+//! with a relative address gets another displacement. Instructions are left out if their result
+//! differs from one execution to the next (clocks, random numbers), or if they would change the
+//! test's own thread.
 
 mod common;
 mod machine;
@@ -18,16 +19,16 @@ use machine::{Landed, Machine, Regs, Vectors, DATA, PAGE};
 use std::arch::x86_64::_xgetbv;
 use std::collections::{BTreeMap, HashSet};
 
-/// Arithmetic flags and the direction.
+/// The arithmetic flags and the direction flag.
 const FLAGS: u64 = 0x8d5 | 1 << 10;
 
-/// What the processor saves of vectors: x87, SSE, AVX, AVX-512.
+/// The vector components that the processor saves: x87, SSE, AVX, AVX-512.
 fn components() -> u64 {
-    // SAFETY: the kernel has switched XSAVE on, as the machine needs it too.
+    // SAFETY: the kernel has enabled XSAVE, which the machine needs as well.
     unsafe { _xgetbv(0) & 0xe7 }
 }
 
-/// Random vectors, as `xrstor` takes them.
+/// Random vectors in the layout of `xrstor`.
 fn vectors(numbers: &mut Numbers) -> Vectors {
     let mut vectors = Vectors([0; 4096]);
     for word in vectors.0.chunks_exact_mut(8) {
@@ -38,7 +39,7 @@ fn vectors(numbers: &mut Numbers) -> Vectors {
         };
         word.copy_from_slice(&value.to_le_bytes());
     }
-    // The x87 unit as a program finds it, and all exceptions of SSE masked.
+    // The x87 unit in its initial state, and all exceptions of SSE masked.
     vectors.0[..24].fill(0);
     vectors.0[..2].copy_from_slice(&0x37f_u16.to_le_bytes());
     vectors.0[24..32].copy_from_slice(&0x1f80_u64.to_le_bytes());
@@ -48,7 +49,7 @@ fn vectors(numbers: &mut Numbers) -> Vectors {
     vectors
 }
 
-/// What may not be compared, or not be executed.
+/// Whether the instruction cannot be compared or must not be executed.
 fn left_out(other: &Instruction) -> bool {
     use Mnemonic::*;
     let segments = (0..other.op_count()).any(|i| other.op_register(i).is_segment_register());
@@ -58,9 +59,9 @@ fn left_out(other: &Instruction) -> bool {
             other.mnemonic(),
             // Clocks and random numbers.
             Rdtsc | Rdtscp | Rdpmc | Rdpru | Rdrand | Rdseed | Rdpid | Cpuid
-            // The trap flag, segments and their bases, what is known of the thread.
+            // These change the trap flag, segments and their bases, or the state of the thread.
             | Popf | Popfq | Lss | Lfs | Lgs | Wrfsbase | Wrgsbase | Wrpkru | Clui | Stui
-            // All registers at once, with those that are as the kernel wants them.
+            // These load or store all registers, including those that the kernel manages.
             | Xrstor | Xrstor64 | Xrstors | Xrstors64 | Xsave | Xsave64 | Xsavec | Xsavec64
             | Xsaveopt | Xsaveopt64 | Fxsave | Fxsave64 | Fxrstor | Fxrstor64
             // These store the address of an instruction.
@@ -70,7 +71,7 @@ fn left_out(other: &Instruction) -> bool {
         )
 }
 
-/// What another decoder reads, and where in the bytes it finds a displacement.
+/// The instruction by another decoder, and the offset of its displacement.
 fn other(insn: &Insn) -> (Instruction, usize) {
     let mut decoder = Decoder::new(64, insn.bytes(), DecoderOptions::NONE);
     let instruction = decoder.decode();
@@ -78,7 +79,7 @@ fn other(insn: &Insn) -> (Instruction, usize) {
     (instruction, offsets.displacement_offset())
 }
 
-/// Where the instruction is in the program, and at its slot.
+/// The addresses of the instruction in the program and of its slot.
 struct Places {
     from: u64,
     slot: u64,
@@ -90,7 +91,7 @@ struct Bench {
     seen: BTreeMap<String, u64>,
 }
 
-/// What one execution left.
+/// The result of one execution.
 #[derive(Clone)]
 struct Outcome {
     landed: Landed,
@@ -114,7 +115,7 @@ impl Bench {
         }
     }
 
-    /// Registers of which the addresses that the instruction may use lead into memory.
+    /// Registers with which the addresses that the instruction may use are in memory.
     fn registers(&mut self, insn: &Insn) -> Regs {
         let numbers = &mut self.numbers;
         let mut regs = Regs {
@@ -122,7 +123,7 @@ impl Bench {
             flags: numbers.next() & FLAGS | 0x202,
         };
         let (low, middle) = (self.machine.low(), self.machine.low() + DATA as u64 / 2);
-        // Strings, the stack, xlat.
+        // Registers of string instructions, the stack, and `xlat`.
         for register in [3, 4, 5, 6, 7] {
             regs.general[register] = low + 1024 + (numbers.below(DATA as u64 - 2048) & !63);
         }
@@ -157,7 +158,8 @@ impl Bench {
         let (mut regs, mut vectors) = (regs, vectors.clone());
         let landed = self.machine.run(at, &mut regs, Some(&mut vectors));
         regs.flags &= FLAGS;
-        // Which components are as after a reset is no part of them; where the last x87 instruction was differs.
+        // Do not compare which components are in their initial state, and where the last x87
+        // instruction was.
         vectors.0[512..520].fill(0);
         vectors.0[6..16].fill(0);
         Outcome {
@@ -168,7 +170,7 @@ impl Bench {
         }
     }
 
-    /// Executes an instruction at both places.
+    /// Executes an instruction at both places and compares the results.
     fn compare(&mut self, insn: &Insn) {
         let behind = self.machine.code() + CODE_AT;
         let places = Places {
@@ -210,7 +212,7 @@ impl Bench {
         assert!(here.memory == there.memory, "{:02x?}", moved.bytes());
     }
 
-    /// The same instruction, so that at `from` it reaches memory that is there.
+    /// The same instruction with a displacement that, at `from`, leads to memory.
     fn aimed(&mut self, insn: &Insn, from: u64) -> Insn {
         if !insn.is_ip_relative() {
             return *insn;
@@ -225,10 +227,10 @@ impl Bench {
     }
 }
 
-/// Where in the machine's code programs are.
+/// The offset of programs in the machine's code.
 const CODE_AT: u64 = 2 * PAGE as u64;
 
-/// Instructions of all texts that can be moved, by what they are and how they are encoded.
+/// The instructions of all texts that can be relocated, grouped by kind and encoding.
 fn movable() -> Vec<Vec<Insn>> {
     let mut all: BTreeMap<(u32, bool), HashSet<Vec<u8>>> = BTreeMap::new();
     for text in texts().iter().filter(|text| text.bits == 64) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! The processes that there are probes of, and their places.
+//! The processes that have probes, and their places.
 //!
-//! They change under one lock. A breakpoint that is hit reads its [`Site`] without a lock: a site is made whole before it is shared,
-//! and changes only by the probes that are put there and taken away. It fires all of its probes; one without ECBs does nothing.
+//! All changes are made under one lock. A breakpoint that is hit reads its [`Site`] without a lock:
+//! a site is complete before it is shared, and later changes only when probes are added and
+//! removed. It fires all of its probes; a probe without ECBs does nothing.
 
 mod armed;
 mod fired;
@@ -30,33 +31,35 @@ use kernel::prelude::*;
 use kernel::sync::Arc;
 use site::{At, Site};
 
-/// Most probes of one process.
+/// The most probes of one process.
 const PROBES_MAX: usize = 1_000_000;
-/// How many probes are made between two looks at which processes are over, at least; those of one process count as [`LEAST`] or more.
+/// At least this many probes are made between two checks for ended processes. An order counts as at
+/// least [`LEAST`] probes.
 const MADE: usize = 8_192;
 const LEAST: usize = 128;
-/// The time between two looks in nanoseconds, at least: who has records of a process that has ended reads them meanwhile, and then its probes still
-/// have names.
+/// At least this time passes between two checks, in nanoseconds. Meanwhile consumers can read the
+/// records of a process that has ended, while its probes still have names.
 const PAUSE: u64 = 2_000_000_000;
 
-/// An instruction, and its breakpoint.
+/// A place: an instruction with its breakpoint.
 struct Place {
     site: Arc<Site>,
-    /// How many probes it has.
+    /// The number of its probes.
     probes: u32,
-    /// How many of its probes are armed.
+    /// How many of its probes and listeners are armed.
     armed: u32,
     carrier: Option<Carrier<At>>,
-    /// Whether the breakpoint counts in the semaphore.
+    /// Whether the breakpoint counts in the program's semaphore.
     counts: bool,
-    /// Whether it is kept from uprobes.
+    /// Whether the breakpoint is kept from uprobes (INV-43).
     is_kept: bool,
-    /// Who owes something if it cannot be taken away: a user, where nobody else needs it.
+    /// The member who pays if the breakpoint cannot be taken away; `None` if others need it as
+    /// well.
     debtor: Option<Debtor>,
 }
 
 impl Place {
-    /// One that nothing is at.
+    /// Creates a place without probes.
     fn new(site: Site) -> Result<Self> {
         Ok(Self {
             site: Arc::new(site, GFP_KERNEL)?,
@@ -73,38 +76,40 @@ impl Place {
 /// A probe.
 struct Made {
     probe: ProbeRef,
-    /// Which of its process' probes it is, of all that there ever were.
+    /// Its index among all probes that its process has ever had.
     index: u32,
-    /// Who has asked for it.
+    /// The consumers that have requested it.
     askers: KVVec<ConsumerId>,
     kind: u32,
-    /// Of a USDT probe: its beginning is the registration that it goes with.
+    /// The addresses of its function. For a USDT probe the start is the number of its registration
+    /// instead.
     function: Range<u64>,
     /// The addresses of its places.
     places: KVVec<u64>,
-    /// Whether its places count it.
+    /// Whether its places count it as armed.
     is_armed: bool,
 }
 
 impl Made {
-    /// Whether it goes with a registration of its process.
+    /// Whether it came with this registration of its process.
     fn is_of(&self, number: u32) -> bool {
         self.kind == USDT && self.function.start == u64::from(number)
     }
 
-    /// Whether users alone have asked for it.
+    /// Whether only members have requested it.
     fn is_users(&self, shares: &[Share]) -> bool {
         let all = |share: &&Share| !share.charge.is_users();
         let mut others = shares.iter().filter(all);
         !others.any(|share| self.askers.contains(&share.consumer))
     }
 
-    /// Whether nobody has asked for it any more, and it has not been retired yet.
+    /// Whether no consumer requests it any more although it is not retired yet.
     fn is_unwanted(&self) -> bool {
         self.askers.is_empty() && self.probe.is_live()
     }
 
-    /// Takes it from its places. Who has seen it there is about to fire it, and ends within a grace period of RCU.
+    /// Removes it from its places. A CPU that has found it there fires it within an RCU read-side
+    /// critical section, so it is unused after a grace period.
     fn leave(&self, places: &[Place]) {
         for address in &self.places {
             let place = find(places, *address).and_then(|at| places.get(at));
@@ -114,7 +119,7 @@ impl Made {
         }
     }
 
-    /// Its places have one probe less.
+    /// Counts it off at its places.
     fn release(&self, places: &mut [Place]) {
         for address in &self.places {
             let at = find(places, *address);
@@ -125,35 +130,37 @@ impl Made {
     }
 }
 
-/// A process that there are probes of, or that somebody listens in.
+/// A process that has probes or listeners.
 struct Watched {
-    /// What its probes are called by; 0 where it has none: whoever listens may know it by another number.
+    /// The number in the names of its probes; 0 if it has none. A listener may know the process by
+    /// another number.
     number: u32,
     process: Process,
-    /// Who has asked for any.
+    /// The consumers that have requested probes.
     shares: KVVec<Share>,
-    /// In the order of their addresses.
+    /// Sorted by address.
     places: KVVec<Place>,
-    /// In the order of their indices. A probe's cookie says which it is.
+    /// Sorted by index. The cookie of a probe holds its index.
     probes: KVVec<Made>,
-    /// The next one's index.
+    /// The index of the next probe.
     next: u32,
-    /// Whether there are probes that nobody has asked for any more, and how many were looked at for that.
+    /// Whether there may be probes that no consumer requests any more, and how many probes have
+    /// been checked for that.
     has_unwanted: bool,
     swept: usize,
-    /// Whether the process was over at the last look.
+    /// Whether the process had ended at the last check.
     was_over: bool,
     /// Whether it has breakpoints that are about to be set.
     is_fresh: bool,
 }
 
-/// What a consumer has of a process' probes.
+/// A consumer's part of a process' probes.
 struct Share {
     consumer: ConsumerId,
     charge: Charge,
 }
 
-/// The place at an address, among places in the order of theirs.
+/// The index of the place at an address, in places sorted by address.
 fn find(places: &[Place], address: u64) -> Option<usize> {
     places
         .binary_search_by_key(&address, |place| place.site.address)
@@ -161,7 +168,7 @@ fn find(places: &[Place], address: u64) -> Option<usize> {
 }
 
 impl Watched {
-    /// One without probes.
+    /// Creates a process without probes.
     const fn new(number: u32, process: Process) -> Self {
         Self {
             number,
@@ -177,7 +184,7 @@ impl Watched {
         }
     }
 
-    /// Gives a consumer more; there is room for it.
+    /// Adds to a consumer's share. The caller has reserved room for one more share.
     fn share(&mut self, consumer: ConsumerId, charge: Charge) {
         match self.shares.iter_mut().find(|s| s.consumer == consumer) {
             Some(share) => share.charge.merge(charge),
@@ -188,7 +195,7 @@ impl Watched {
         }
     }
 
-    /// A consumer has gone, or all have.
+    /// Removes these consumers from the process and its probes.
     fn forget(&mut self, whose: impl Fn(ConsumerId) -> bool) {
         if !self.shares.iter().any(|share| whose(share.consumer)) {
             return;
@@ -201,7 +208,7 @@ impl Watched {
         self.swept = 0;
     }
 
-    /// Consumers that pay as this one does have nothing of it any more.
+    /// Removes the consumers that share an account with this payer.
     fn spare(&mut self, payer: &Payer) {
         while let Some(share) = self.shares.iter().find(|s| s.charge.is_of(payer)) {
             let consumer = share.consumer;
@@ -209,7 +216,8 @@ impl Watched {
         }
     }
 
-    /// The next probe that nobody has asked for any more, once.
+    /// Returns the next probe that no consumer requests any more, each once, after removing it from
+    /// its places.
     fn unwanted(&mut self) -> Option<ProbeRef> {
         while let Some(made) = self.probes.get(self.swept) {
             self.swept = self.swept.saturating_add(1);
@@ -221,7 +229,7 @@ impl Watched {
         None
     }
 
-    /// Forgets the probes that have been retired, and the places that have none left.
+    /// Removes retired probes, and places without probes.
     fn clean(&mut self) {
         let places = &mut self.places;
         self.probes.retain(|made| {
@@ -236,13 +244,13 @@ impl Watched {
         self.swept = 0;
     }
 
-    /// Forgets places that nothing is at.
+    /// Removes places without probes and listeners.
     fn tidy(&mut self) {
         let places = &mut self.places;
         places.retain(|place| place.probes > 0 || place.armed > 0);
     }
 
-    /// Where among the probes one of this index is.
+    /// The position of the probe with this index.
     fn position(&self, index: u32) -> Option<usize> {
         self.probes
             .binary_search_by_key(&index, |made| made.index)
@@ -250,17 +258,17 @@ impl Watched {
     }
 }
 
-/// All of them.
+/// All processes with probes or listeners.
 pub struct Processes {
     all: KVVec<Watched>,
     traps: Traps,
-    /// When it was last looked at which processes are over, and how many probes were made since.
+    /// The time of the last check for ended processes, and the number of probes made since.
     looked: u64,
     made: usize,
 }
 
 impl Processes {
-    /// None.
+    /// Creates an empty list.
     pub const fn new(traps: Traps) -> Self {
         Self {
             all: KVVec::new(),
@@ -270,8 +278,9 @@ impl Processes {
         }
     }
 
-    /// Abandons what there is of another process that had the number of this one; where who orders has no room left, what he and others of his
-    /// user have of processes that are over.
+    /// Removes all consumers from an ended process whose number this order's process has. If the
+    /// payer has too little room for the order, also removes the consumers that share the payer's
+    /// account from all ended processes.
     pub fn expect(&mut self, order: &Order) {
         self.made = self.made.saturating_add(order.len().max(LEAST));
         if order.payer.room() < order.sites.len() {
@@ -288,7 +297,8 @@ impl Processes {
         }
     }
 
-    /// From time to time: abandons what there is of processes that were over at the last look.
+    /// Removes all consumers from processes that had ended at the last check. Does so only after
+    /// [`MADE`] probes and [`PAUSE`] since then.
     pub fn tidy(&mut self) {
         let now = clock::monotonic();
         if self.made < MADE || now.saturating_sub(self.looked) < PAUSE {
@@ -305,7 +315,7 @@ impl Processes {
         }
     }
 
-    /// Makes what is ordered, all or nothing.
+    /// Makes the probes of an order, all or none.
     pub fn make(&mut self, mut order: Order, batch: &mut Batch<'_>) -> Result<(), Refusal> {
         let mut fresh = self.places(&mut order)?;
         let there = self.ordered(&order);
@@ -376,13 +386,13 @@ impl Processes {
         self.all.iter().find(|watched| watched.number == number)
     }
 
-    /// The process that an order is for, or another one of that number.
+    /// The entry for an order's process, or that of another process with the same number.
     fn ordered(&self, order: &Order) -> Option<&Watched> {
         let at = self.position(order)?;
         self.all.get(at)
     }
 
-    /// Where among all that is.
+    /// The index of that entry.
     fn position(&self, order: &Order) -> Option<usize> {
         let is_numbered = |watched: &Watched| watched.number == order.pid;
         let is_nameless =
@@ -391,7 +401,7 @@ impl Processes {
         at.or_else(|| self.all.iter().position(is_nameless))
     }
 
-    /// Places for those of an order's instructions that have none yet, in the order of their addresses.
+    /// Creates places for those instructions of an order that have none yet, sorted by address.
     fn places(&self, order: &mut Order) -> Result<KVVec<Place>> {
         let there = self.ordered(order).map(|watched| watched.places.as_slice());
         let there = there.unwrap_or_default();
@@ -432,7 +442,7 @@ impl Processes {
             let made = watched.probes.get_mut(*at).ok_or(ENODEV)?;
             made.askers.reserve(1, GFP_KERNEL)?;
         }
-        // From here on nothing can fail: there is room.
+        // Nothing can fail from here on, because all room is reserved.
         watched.number = order.pid;
         watched.share(order.consumer, charge);
         for at in joined {
@@ -458,14 +468,15 @@ impl Processes {
         Ok(())
     }
 
-    /// A consumer has gone.
+    /// Removes a consumer that has gone.
     pub fn forget(&mut self, consumer: ConsumerId) {
         for watched in &mut self.all {
             watched.forget(|other| other == consumer);
         }
     }
 
-    /// The next of the probes that nobody has asked for any more, once. What is left of those that were retired since is forgotten.
+    /// Returns the next probe that no consumer requests any more, each once. If there is none,
+    /// removes what is left of retired probes.
     pub fn abandoned(&mut self) -> Option<ProbeRef> {
         for watched in &mut self.all {
             let is_retired = |watched: &Watched| !watched.probes.iter().any(Made::is_unwanted);
@@ -482,13 +493,13 @@ impl Processes {
         None
     }
 
-    /// Forgets the processes that nobody has anything of, with one wait for all of their breakpoints.
+    /// Removes the processes that nobody uses, with one wait for all of their breakpoints.
     fn sweep(&mut self) {
         let mut carriers = KVVec::new();
         for watched in self.all.iter_mut().filter(|watched| watched.is_unused()) {
             let places = watched.places.iter_mut();
             for carrier in places.filter_map(|place| place.carrier.take()) {
-                // One that finds no room is removed at once, by itself.
+                // If there is no memory for it here, it is removed alone, when it is dropped.
                 let _ = carriers.push(carrier, GFP_KERNEL);
             }
         }
@@ -501,7 +512,7 @@ impl Processes {
         of(&mut self.all, probe).map(|(watched, _)| &watched.process)
     }
 
-    /// The type of an argument of a program's own probe, as C text.
+    /// The type of an argument of a USDT probe, as C text.
     pub fn type_of(&mut self, probe: ProbeRef, n: usize) -> Option<&'static [u8]> {
         let (watched, at) = of(&mut self.all, probe)?;
         let made = watched.probes.get(at).filter(|made| made.kind == USDT)?;
@@ -510,7 +521,7 @@ impl Processes {
     }
 }
 
-/// The process of a probe, and which of its probes it is.
+/// The process of a probe, and the position of the probe in it.
 fn of(all: &mut [Watched], probe: ProbeRef) -> Option<(&mut Watched, usize)> {
     let cookie = probe.cookie();
     let number = (cookie >> 32) as u32;
@@ -522,7 +533,7 @@ fn of(all: &mut [Watched], probe: ProbeRef) -> Option<(&mut Watched, usize)> {
 /// What an order adds to a process.
 struct More {
     probes: KVVec<Made>,
-    /// Which of those that are there are asked for by one consumer more.
+    /// The positions of existing probes that this consumer requests as well.
     joined: KVVec<usize>,
     charge: Charge,
 }
@@ -536,7 +547,7 @@ impl More {
         })
     }
 
-    /// Asks for a probe that is there, once.
+    /// Adds the consumer to an existing probe, once.
     fn join(
         &mut self,
         watched: &Watched,
@@ -546,7 +557,7 @@ impl More {
         let at = watched.position(probe.cookie() as u32);
         let made = at.and_then(|at| Some((at, watched.probes.get(at)?)));
         let Some((at, made)) = made.filter(|(_, made)| made.probe.id() == probe.id()) else {
-            // One of this order.
+            // The probe was made by this order.
             return Ok(());
         };
         if !made.askers.contains(&consumer) && !self.joined.contains(&at) {
@@ -557,8 +568,9 @@ impl More {
     }
 }
 
-/// Tells a USDT probe's places what is known of it there. Those that one had which has gone may be another's, with the same marks; `begin` is
-/// the index from which on probes are new.
+/// Sets the mark of a USDT probe at its places. A place may have the mark of a probe that has gone,
+/// if both marks are equal. `begin` is the first index of new probes. `EEXIST`: a place has another
+/// probe's mark.
 fn mark_all(
     mark: impl Fn(usize) -> Result<Mark>,
     begin: u32,
@@ -589,28 +601,28 @@ fn addresses(order: &Order, ordered: &Ordered<'_>) -> Result<KVVec<u64>> {
     Ok(list)
 }
 
-/// Puts places into the order of their addresses, each once.
+/// Sorts places by address and removes duplicates.
 fn in_order(places: &mut KVVec<Place>) {
     sort(places, |a, b| a.site.address < b.site.address);
     let mut last = None;
     places.retain(|place| last.replace(place.site.address) != Some(place.site.address));
 }
 
-/// The name of a process' provider.
+/// The name of the provider of a process' probes.
 struct Name {
     bytes: [u8; PROVNAMELEN],
     len: usize,
 }
 
 impl Name {
-    /// With what the program calls it, or as that of functions.
+    /// Makes it of the program's own provider name, or of `pid`, and the number of the process.
     fn new(own: Option<&[u8]>, pid: u32) -> Self {
         let mut this = Self {
             bytes: [0; PROVNAMELEN],
             len: 0,
         };
         let own = own.and_then(|own| core::str::from_utf8(own).ok());
-        // It has room for any name that a program may give, and for any number.
+        // There is room for any provider name that a program may have, and for any number.
         let _ = write!(this, "{}{pid}", own.unwrap_or(PROVIDER));
         this
     }

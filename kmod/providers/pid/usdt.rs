@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Probes that a program has of its own.
+//! Programs' own probes (USDT).
 //!
-//! A program that has such probes says in its file where they are, what they are called, and in which registers and words its arguments
-//! lie there; the library reads that and tells us. An argument is computed only when a clause asks for it, from the registers at
-//! that instruction and without faulting: for a clause that asks for what cannot be loaded it is a fault, as any such load is. What a clause
-//! asks for and can be brought is brought before the probe fires ([`Passed::missing`]).
+//! Such a program describes its probes in its file: where they are, their names, and the registers
+//! and memory in which the arguments are at each site. The library reads this description and
+//! passes it to the module. An argument is computed only when a clause reads it, from the registers
+//! at the site and without faulting. If it cannot be loaded, the clause ends in a fault, as with
+//! any load. Memory of an argument that can be brought is brought before the probe fires
+//! ([`Passed::missing`]).
 //!
-//! Some sites are there for the program to ask whether anybody has enabled the probe: it has set a number of its own, or a register, to 0, and
-//! goes by what that is then. There nothing fires.
+//! At some sites the program only asks whether the probe is enabled: it has set a number in its
+//! memory, or a register, to 0, and checks it after the site. The module sets it to 1 there.
+//! Nothing fires at such a site.
 
 use crate::framework::process::Usdt;
 use crate::framework::Arguments;
@@ -24,20 +27,22 @@ use kernel::prelude::*;
 
 /// What is known of a USDT probe at one of its sites.
 pub struct Mark {
-    /// Which of its process' probes it is.
+    /// The index of the probe among those of its process.
     index: u32,
     args: KVec<Arg>,
-    /// Which of these are what is in one general register, by bits.
+    /// The set of arguments that are simply the value of one general register, of the first 64.
     registers: u64,
-    /// Whether the program only asks here, and whether it may be answered.
+    /// Whether the program only asks here, and whether its memory may be written for the answer.
     asks: bool,
     answers: bool,
-    /// Where in the file the counter is of those who have enabled the probe; 0 for nowhere.
+    /// The offset in the file of the counter of consumers that have enabled the probe; 0 if there
+    /// is none.
     pub semaphore: u64,
 }
 
 impl Mark {
-    /// That of site `n` of the probe with this index.
+    /// Creates the mark of site `n` of the probe with this index. `EINVAL`: there are too few
+    /// arguments.
     pub fn new(usdt: &Usdt<'_>, index: u32, n: usize) -> Result<Self> {
         let begin = n.checked_mul(usdt.nargs).ok_or(EINVAL)?;
         let end = begin.checked_add(usdt.nargs).ok_or(EINVAL)?;
@@ -51,18 +56,19 @@ impl Mark {
             args,
             registers,
             asks,
-            // Whoever locks the kernel down forbids to write to programs. The kernel logs who asks in vain.
+            // Lockdown forbids writing to programs. Checked only if needed, because the kernel logs
+            // each refusal.
             answers: asks && privilege::may_write(),
             semaphore: usdt.semaphore,
         })
     }
 
-    /// Whether the program only asks here.
+    /// Whether the program only asks at this site whether the probe is enabled.
     pub fn asks(&self) -> bool {
         self.asks
     }
 
-    /// Answers a program that asks whether the probe is enabled; whether it did.
+    /// Answers a program that asks by a number in its memory. Returns whether this site only asks.
     #[inline]
     pub fn answer(&self, regs: &Regs) -> bool {
         if self.asks {
@@ -75,20 +81,20 @@ impl Mark {
     fn answer_in_memory(&self, regs: &Regs) {
         let arg = self.args.first().filter(|arg| arg.form != ANSWER);
         if let (true, Some(arg)) = (self.answers, arg) {
-            // The program has just set it to 0, so it is there.
+            // The program has just set the number to 0, so its page is in memory.
             let _ = value(arg, regs).map(|counter| nofault::user_put(counter, 4, 1));
         }
     }
 
-    /// The register that becomes 1 where a program asks whether the probe is enabled.
+    /// The register to set to 1, if the program asks by a register here.
     pub fn answer_register(&self) -> Option<u8> {
         let arg = self.args.first().filter(|arg| arg.form == ANSWER)?;
         self.asks.then_some(arg.base)
     }
 
-    /// The type of argument `n`, as C text.
+    /// The type of argument `n`, as C text. `None`: there is no such argument.
     pub fn type_of(&self, n: usize) -> Option<&'static [u8]> {
-        // Where it asks nothing is passed.
+        // A site that only asks passes no arguments.
         let arg = self.args.get(n).filter(|_| !self.asks)?;
         if arg.form == FLOAT {
             return Some(if arg.size == 4 { b"float" } else { b"double" });
@@ -107,8 +113,9 @@ impl Mark {
 }
 
 impl Mark {
-    /// Whether a site with this mark can be one of another mark's probe: it is the same, or it was that of one which has gone. `begin` is
-    /// the index from which on probes are new, `is_free`: no probe is there.
+    /// Whether a site with this mark can become a site of the probe with the mark `other`. It can
+    /// if it is the same probe, or if this mark's probe has gone and both marks are equal. `begin`
+    /// is the first index of new probes; `is_free` tells that no USDT probe is at the site.
     pub fn is_of(&self, other: &Self, begin: u32, is_free: bool) -> bool {
         let Self {
             index,
@@ -125,7 +132,7 @@ impl Mark {
     }
 }
 
-/// The arguments at a site that a program has come to with these registers.
+/// The arguments at a site, for a program that has come there with these registers.
 pub struct Passed<'a> {
     mark: &'a Mark,
     regs: &'a Regs,
@@ -156,13 +163,13 @@ impl<'a> Passed<'a> {
         }
     }
 
-    /// Memory that an argument lies in which was asked for, and that is not there.
+    /// Memory of an argument that a clause has read and that could not be loaded.
     pub fn missing(&self) -> Option<Span> {
         self.missing.get()
     }
 }
 
-/// Whether an argument is what is in one general register.
+/// Whether an argument is simply the value of one general register.
 fn is_register(arg: &Arg) -> bool {
     let plain = Arg {
         base: arg.base,
@@ -175,7 +182,7 @@ fn is_register(arg: &Arg) -> bool {
     arg.base < VECTOR && *arg == plain
 }
 
-/// What a number is in as many bytes as the argument has.
+/// Truncates `value` to the argument's size and extends it to 64 bits, with or without sign.
 #[inline]
 fn sized(arg: &Arg, value: u64) -> u64 {
     let unused = 64_u32.saturating_sub(u32::from(arg.size).saturating_mul(8));
@@ -186,7 +193,7 @@ fn sized(arg: &Arg, value: u64) -> u64 {
     }
 }
 
-/// An argument, or the address that it could not be loaded from.
+/// Computes an argument. The error is the address that could not be loaded.
 #[inline(never)]
 fn value(arg: &Arg, regs: &Regs) -> Result<u64, u64> {
     let register = |n: u8| match n {

@@ -1,38 +1,41 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Rules that were found before.
+//! A cache of rules.
 //!
-//! Probes see the same stacks again and again, and a page of code has some hundred rows to search. So the rule of an instruction is kept where its
-//! table's number and its offset lead to; another one of the same place takes it over. A number is that of one table for ever, so nothing
-//! need be taken out when a table goes. Who walks has a cache to himself: it is a CPU's, and walks on it do not interrupt each other.
+//! Probes see the same stacks again and again, and a page of code has some hundred rows to search.
+//! So each rule is kept in a slot that is selected by the table's number and the instruction's
+//! offset. Another rule with the same slot replaces it. A number never belongs to another table
+//! later, so nothing has to be removed when a table goes. Each CPU has a cache of its own. Walks on
+//! a CPU do not interrupt each other, so the cache needs no lock.
 
 use crate::rule::SIZE;
 use crate::table::Table;
 use core::cell::Cell;
 
-/// How many rules are kept.
+/// The number of slots.
 pub const SLOTS: usize = 256;
 
-/// A rule, or none; all bytes of that are 0.
+/// A rule, or none. All bytes of an empty slot are 0.
 #[derive(Default)]
 #[repr(C)]
 pub struct Slot {
-    /// The table's number, which is not 0.
+    /// The number of the table; never 0 if there is a rule.
     table: Cell<u64>,
     offset: Cell<u64>,
     rule: Cell<[u8; SIZE]>,
 }
 
-/// The rules that are kept.
+/// The cache of a CPU.
 #[derive(Clone, Copy)]
 pub struct Cache<'a>(pub &'a [Slot; SLOTS]);
 
 impl Cache<'_> {
-    /// The bytes of [`Table::rule`], of the table with this number.
+    /// The bytes of [`Table::rule`] for the table with this number.
     #[inline]
     pub fn rule(&self, number: u64, table: &Table<'_>, offset: u64) -> [u8; SIZE] {
-        // Callers are a few bytes from each other, and in few tables. The constant is 2^64 divided by the golden ratio.
+        // Callers are a few bytes from each other, and in few tables. The constant is 2^64 divided
+        // by the golden ratio.
         let mixed = (offset ^ number.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let Some(slot) = self.0.get(mixed.wrapping_shr(56) as usize) else {
             return table.rule_bytes(offset);
@@ -86,7 +89,7 @@ mod tests {
         let [first, second] = [FIRST, SECOND].map(|rule| rule.encode().unwrap());
         assert_eq!(cache.rule(7, &one, 0x1000), first);
         assert_eq!(cache.rule(8, &other, 0x1000), second);
-        // Found without a look at the table.
+        // Found without a look at the table that is passed.
         assert_eq!(cache.rule(8, &one, 0x1000), second);
     }
 }

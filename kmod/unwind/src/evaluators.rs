@@ -1,33 +1,38 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Which functions of a file are an interpreter's evaluators.
+//! The parts of a file that are an interpreter's evaluators.
 //!
-//! A file that has such says so behind its rules:
+//! A file that has evaluators lists them behind its rules:
 //!
-//! | bytes | what |
+//! | bytes | contents |
 //! |---|---|
-//! | 8 | the number of the walker that knows this kind of interpreter |
-//! | 4 | how many parts of the file are evaluators' |
-//! | 4 | how many constants |
-//! | 16 × parts | where in the file each begins and ends; one that begins at [`MADE`] is none of the file's, but all code that no file has; if it ends at [`TOLD`] the walker tells callers of frames there |
+//! | 8 | the number of the walker for this kind of interpreter |
+//! | 4 | the number of parts of the file |
+//! | 4 | the number of constants |
+//! | 16 × parts | the offsets in the file at which each begins and ends |
 //! | 8 × constants | what the walker has to know of the file |
+//!
+//! A part that begins at [`MADE`] is not in the file. It stands for all code that is in no file. If
+//! it ends at [`TOLD`], the walker tells the callers of frames in such code.
 
-/// Most parts of a file that are evaluators'.
+/// The most parts of a file.
 pub const PARTS_MAX: u32 = 16;
-/// Most constants.
+/// The most constants.
 pub const CONSTANTS_MAX: u32 = 64;
 
-/// Where the part begins that says: code that the program has made is an evaluator's as well.
+/// The start of the part that stands for code which the program has generated: that code belongs to
+/// an evaluator as well.
 pub const MADE: u64 = u64::MAX;
 
-/// Where that part ends if the walker tells the callers of frames in such code: it has neither rules nor frame pointers.
+/// The end of that part if the walker tells the callers of frames in such code, because it has
+/// neither rules nor frame pointers.
 pub const TOLD: u64 = 0;
 
-/// Bytes in front of the parts.
+/// Bytes before the parts.
 const HEADER: usize = 16;
 
-/// What a file says of its evaluators.
+/// The evaluators of a file.
 #[derive(Clone, Copy, Debug)]
 pub struct Evaluators<'a> {
     walker: u64,
@@ -42,7 +47,7 @@ fn word(bytes: &[u8], n: usize) -> Option<u64> {
 }
 
 impl<'a> Evaluators<'a> {
-    /// What these bytes say, all of them.
+    /// Interprets all of `bytes`; `None` if they are invalid.
     #[inline]
     pub fn new(bytes: &'a [u8]) -> Option<Self> {
         let (header, rest) = bytes.split_at_checked(HEADER)?;
@@ -65,7 +70,7 @@ impl<'a> Evaluators<'a> {
         self.walker
     }
 
-    /// Whether the instruction at an offset of the file is an evaluator's.
+    /// Whether the instruction at an offset of the file belongs to an evaluator.
     #[inline]
     pub fn cover(&self, offset: u64) -> bool {
         let is_in = |part: &[u8]| match (word(part, 0), word(part, 1)) {
@@ -75,7 +80,7 @@ impl<'a> Evaluators<'a> {
         self.parts.chunks_exact(16).any(is_in)
     }
 
-    /// Whether code that no file has is an evaluator's.
+    /// Whether code that is in no file belongs to an evaluator.
     #[inline]
     pub fn have_made(&self) -> bool {
         let mut parts = self.parts.chunks_exact(16);

@@ -3,7 +3,8 @@
 
 #![no_std]
 #![forbid(unsafe_code)]
-// This runs in probe context on tables that anybody may have made: nothing here may panic, whatever the bytes are.
+// This code runs in probe context, on tables that may come from anyone, so it must not panic,
+// whatever the bytes are.
 #![cfg_attr(
     not(test),
     deny(
@@ -15,14 +16,16 @@
         clippy::unreachable
     )
 )]
-//! Stacks of programs that have no frame pointers.
+//! Stack walks of programs that have no frame pointers.
 //!
-//! A compiler tells for each instruction of a function where its caller's frame is, in a language that is made to be small and not
-//! to be read in a hurry (`.eh_frame`). The library compiles that once a file into a [`table`] of sorted offsets, and a probe
-//! finds the rule of an instruction there by two look-ups. What is done by a rule is a [`walk`]'s step.
+//! For each instruction of a function, compilers describe where the caller's frame is
+//! (`.eh_frame`), in a compact language that is slow to interpret. The library compiles the
+//! description once per file into a [`table`] of sorted offsets. In this table a probe finds the
+//! rule of an instruction by two look-ups. A step of a [`walk`] applies the rule.
 //!
-//! Tables are not trusted. They are checked once as a whole, when they are taken over, so that a look-up cannot leave them; a rule that
-//! is wrong gives a wrong stack and nothing else. This crate is made of `core` alone, and reaches memory through a trait.
+//! Tables are not trusted (INV-12). Each table is checked as a whole when it is taken over, so that
+//! look-ups stay within it. A wrong rule makes a wrong stack and nothing else. This crate uses
+//! `core` only, and accesses memory through a trait.
 
 pub mod cache;
 pub mod evaluators;

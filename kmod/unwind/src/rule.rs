@@ -1,60 +1,63 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! How a frame's caller is found.
+//! Rules that tell how to find the caller of a frame.
 //!
-//! The *canonical frame address* (CFA) is where the stack pointer was before the call. The return address lies right below it. Of all
-//! registers that a function may have saved the frame pointer alone is followed: nearly no caller's CFA rests on another one.
+//! The *canonical frame address* (CFA) is the value of the stack pointer before the call. The
+//! return address is right below it. Of the registers that a function may have saved, only the
+//! frame pointer is followed, because hardly any caller's CFA depends on another one.
 //!
-//! A rule has eight bytes, in the order of the processor's: what the CFA is (`u8`), where the frame pointer is (`u8`), a small number (`i16`) and
-//! a large one (`i32`).
+//! A rule has eight bytes, in the processor's byte order: the kind of CFA (`u8`), the kind of frame
+//! pointer (`u8`), a small number (`i16`) and a large one (`i32`).
 
-/// A register that a CFA rests on.
+/// A register that a CFA is computed from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Base {
     /// The stack pointer.
     Sp,
     /// The frame pointer.
     Fp,
-    /// Another one, by its DWARF number, up to 15. It is known in the innermost frame alone.
+    /// Another register, by its DWARF number, up to 15. Its value is known in the innermost frame
+    /// only.
     Other(u8),
 }
 
-/// What the CFA is.
+/// How the CFA is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cfa {
-    /// It is not told.
+    /// It is not known.
     Unknown,
     /// There is no caller.
     End,
-    /// A register and a number of bytes.
+    /// A register plus a number of bytes.
     At(Base, i32),
-    /// In the linker's stubs: the stack pointer and a number of bytes, and a word more from this byte on of each sixteen.
+    /// In the linker's stubs, of 16 bytes each: the stack pointer plus a number of bytes, plus a
+    /// word from the given byte of the stub on.
     Linkage(i32, i16),
-    /// What lies so many bytes from a register, and so many bytes more.
+    /// The word at a register plus a number of bytes, plus further bytes.
     Loaded(Base, i32, u8),
-    /// The frame is a signal's: so many bytes from the stack pointer lies the interrupted code's stack pointer, among its other registers as the
-    /// kernel has put them there.
+    /// The frame is a signal's. At the stack pointer plus this number of bytes is the stack pointer
+    /// of the interrupted code, among its other registers as the kernel saved them.
     Signal(i32),
 }
 
 /// Where the caller's frame pointer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FramePointer {
-    /// It is the frame's.
+    /// It is the frame's own.
     Same,
-    /// So many bytes from the CFA.
+    /// At the CFA plus this number of bytes.
     Saved(i16),
-    /// So many bytes from the frame's own.
+    /// At the frame's own frame pointer plus this number of bytes.
     Chained(i16),
-    /// Nowhere.
+    /// It is lost.
     Lost,
 }
 
-/// How a frame's caller is found.
+/// How to find the caller of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Rule {
-    /// What the CFA is.
+    /// How the CFA is computed.
     pub cfa: Cfa,
     /// Where the caller's frame pointer is.
     pub fp: FramePointer,
@@ -71,7 +74,7 @@ const LINKAGE: u8 = 4;
 const SIGNAL: u8 = 5;
 const LOADED_SP: u8 = 6;
 const LOADED_FP: u8 = 7;
-/// With the number of a register.
+/// The first of the kinds that name a register.
 const OTHER: u8 = 16;
 
 const SAME: u8 = 0;
@@ -79,23 +82,25 @@ const SAVED: u8 = 1;
 const CHAINED: u8 = 2;
 const LOST: u8 = 3;
 
-/// What is added to a word that is loaded as a CFA: hand-written code keeps the stack pointer of behind the call, a compiler the CFA.
+/// Bytes added to a word that is loaded as a CFA: hand-written code saves the stack pointer after
+/// the call, compilers save the CFA.
 const BEHIND_SP: u8 = 8;
 const BEHIND_FP: u8 = 0;
 
-/// A rule of the commonest kinds: the CFA is a number of bytes from the stack pointer or the frame pointer.
+/// A rule of the commonest kinds: the CFA is a number of bytes from the stack pointer or the frame
+/// pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plain {
-    /// From which of the two.
+    /// Whether it is relative to the frame pointer.
     pub is_fp: bool,
-    /// How far the CFA is.
+    /// The distance of the CFA.
     pub offset: i32,
-    /// Where the caller's frame pointer is from there, unless it is the frame's.
+    /// Where the caller's frame pointer is, relative to the CFA; `None` if it is the frame's own.
     pub saved: Option<i16>,
 }
 
 impl Plain {
-    /// The rule of these bytes, if it is of these kinds.
+    /// Decodes a rule of these kinds; `None` for others.
     #[inline]
     pub fn of(bytes: [u8; SIZE]) -> Option<Self> {
         let [cfa, fp, s0, s1, l0, l1, l2, l3] = bytes;
@@ -114,13 +119,13 @@ impl Plain {
 pub(crate) const NOTHING: [u8; SIZE] = [UNKNOWN, LOST, 0, 0, 0, 0, 0, 0];
 
 impl Rule {
-    /// That nothing is told.
+    /// The rule that nothing is known.
     pub const UNKNOWN: Self = Self {
         cfa: Cfa::Unknown,
         fp: FramePointer::Lost,
     };
 
-    /// The rule that these bytes are, if they are one.
+    /// Decodes a rule; `None` if the bytes are invalid.
     pub fn decode(bytes: [u8; SIZE]) -> Option<Self> {
         let [cfa, fp, s0, s1, l0, l1, l2, l3] = bytes;
         let small = i16::from_le_bytes([s0, s1]);
@@ -149,7 +154,7 @@ impl Rule {
         Some(Self { cfa, fp })
     }
 
-    /// Its bytes. `None`: there is no such rule.
+    /// Encodes the rule; `None` if it has no encoding.
     pub fn encode(self) -> Option<[u8; SIZE]> {
         let (cfa, mut small, large) = match self.cfa {
             Cfa::Unknown => (UNKNOWN, 0, 0),
@@ -167,7 +172,7 @@ impl Rule {
             FramePointer::Same => SAME,
             FramePointer::Lost => LOST,
             FramePointer::Saved(at) | FramePointer::Chained(at) => {
-                // The one small number is the stubs' in those.
+                // Stubs use the small number themselves.
                 if cfa == LINKAGE {
                     return None;
                 }

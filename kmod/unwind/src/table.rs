@@ -1,24 +1,25 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The rules of a file.
+//! The table of rules of a file.
 //!
-//! Instructions are known by where they are in the *file*, so that a table is right wherever the file is mapped. A row says from which
-//! byte of its page on which rule holds; it holds until the next row, on a later page perhaps. An index says where a page's rows begin.
-//! All numbers are of the processor's order, little-endian:
+//! Instructions are named by their offset in the *file*, so a table is valid wherever the file is
+//! mapped. A row gives a byte of a page and a rule. The rule holds from this byte on until the next
+//! row, which may be on a later page. An index gives the first row of each page. All numbers are in
+//! the processor's byte order, little-endian:
 //!
-//! | bytes | what |
+//! | bytes | contents |
 //! |---|---|
 //! | 4 | [`MAGIC`] |
 //! | 2 | [`VERSION`] |
 //! | 1 | bytes of an address, 4 or 8 |
 //! | 1 | 1 if evaluators follow, else 0 |
 //! | 4 | the first page |
-//! | 4 | how many pages |
-//! | 4 | how many rows |
-//! | 4 | how many rules |
-//! | 4 × (pages + 1) | the first row of each page, and behind the last one's |
-//! | 4 × rows | the byte of its page (`u16`), and the rule (`u16`) |
+//! | 4 | the number of pages |
+//! | 4 | the number of rows |
+//! | 4 | the number of rules |
+//! | 4 × (pages + 1) | the first row of each page, and at the end the number of rows |
+//! | 4 × rows | the byte of the page (`u16`), and the rule (`u16`) |
 //! | 8 × rules | [`Rule`]s |
 //! | the rest | [`Evaluators`], if the file has any |
 
@@ -26,35 +27,35 @@ use crate::evaluators::Evaluators;
 use crate::rule::{Rule, NOTHING, SIZE};
 use crate::walk::Word;
 
-/// What a table begins with.
+/// The first bytes of a table.
 pub const MAGIC: [u8; 4] = *b"DTUW";
-/// Of this layout.
+/// The version of this layout.
 pub const VERSION: u16 = 1;
-/// Bytes of a page, of the file.
+/// Bytes of a page of the file.
 pub const PAGE: u64 = 4096;
-/// Bytes in front of the index.
+/// Bytes before the index.
 pub const HEADER: usize = 24;
-/// Most bytes of a table.
+/// The most bytes of a table.
 pub const SIZE_MAX: usize = 64 << 20;
-/// Most rules.
+/// The most rules of a table.
 pub const RULES_MAX: usize = 1 << 16;
 
-/// Why some bytes are no table.
+/// Why some bytes are not a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bad {
-    /// They begin as none.
+    /// The header is not that of a table.
     Header,
-    /// There are fewer or more than it says.
+    /// Their number is not the one that the header implies, or it is too large.
     Size,
-    /// The pages' rows are not one behind the other.
+    /// The rows of the pages do not follow each other.
     Index,
-    /// A page's rows are not in order, or of a rule that is not there.
+    /// The rows of a page are not in order, or a row names a rule that does not exist.
     Row,
-    /// A rule is none.
+    /// A rule is invalid.
     Rule,
 }
 
-/// The rules of a file.
+/// The table of rules of a file.
 #[derive(Clone, Copy, Debug)]
 pub struct Table<'a> {
     word: Word,
@@ -77,7 +78,7 @@ fn item<const N: usize>(bytes: &[u8], at: u32) -> Option<[u8; N]> {
 }
 
 impl<'a> Table<'a> {
-    /// The table that these bytes are, if all of them are one that [`check`](Self::check) has found good before.
+    /// Interprets all of `bytes` as a table. They must have passed [`check`](Self::check) before.
     #[inline]
     pub fn new(bytes: &'a [u8]) -> Option<Self> {
         let (header, rest) = bytes.split_first_chunk::<HEADER>()?;
@@ -108,7 +109,8 @@ impl<'a> Table<'a> {
         })
     }
 
-    /// The table that these bytes are, from anybody. Takes as long as it is large.
+    /// Checks bytes of unknown origin and interprets them as a table. The time is proportional to
+    /// their number.
     pub fn check(bytes: &'a [u8]) -> Result<Self, Bad> {
         if bytes.len() > SIZE_MAX {
             return Err(Bad::Size);
@@ -152,18 +154,18 @@ impl<'a> Table<'a> {
         Ok(())
     }
 
-    /// What the file says of evaluators, if it has any.
+    /// The evaluators of the file, if it has any.
     #[inline]
     pub fn evaluators(&self) -> Option<&Evaluators<'a>> {
         self.evaluators.as_ref()
     }
 
-    /// Bytes of an address.
+    /// The width of an address.
     pub fn word(&self) -> Word {
         self.word
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     pub fn rows(&self) -> u32 {
         self.rows
     }
@@ -177,7 +179,7 @@ impl<'a> Table<'a> {
         Some((u16::from_le_bytes([a0, a1]), u16::from_le_bytes([r0, r1])))
     }
 
-    /// The rule of the instruction at an offset of the file. [`Rule::UNKNOWN`] if there is none.
+    /// The rule of the instruction at an offset of the file; [`Rule::UNKNOWN`] if there is none.
     #[inline]
     pub fn rule(&self, offset: u64) -> Rule {
         Rule::decode(self.rule_bytes(offset)).unwrap_or(Rule::UNKNOWN)
@@ -196,7 +198,7 @@ impl<'a> Table<'a> {
             return None;
         }
         let at = (offset % PAGE) as u16;
-        // Rows below `low` are not behind the instruction, those from `high` on are.
+        // Rows before `low` begin at or before the instruction, rows from `high` on begin after it.
         let mut low = self.first_row(page)?;
         let mut high = self.first_row(page.checked_add(1)?)?;
         while low < high {
@@ -206,7 +208,7 @@ impl<'a> Table<'a> {
                 false => high = middle,
             }
         }
-        // The one before a page's first may be of an earlier page.
+        // The row before the first of a page belongs to an earlier page, and its rule still holds.
         let (_, rule) = self.row(low.checked_sub(1)?)?;
         item(self.rule_bytes, rule.into())
     }
@@ -229,7 +231,7 @@ pub(crate) mod tests {
         fp: FramePointer::Saved(-16),
     };
 
-    /// A table of pages from the second one on.
+    /// A table whose first page is the second page of the file.
     pub fn table(pages: &[&[(u16, u16)]], rules: &[Rule]) -> Vec<u8> {
         let rows: usize = pages.iter().map(|page| page.len()).sum();
         let mut bytes = Vec::from(MAGIC);

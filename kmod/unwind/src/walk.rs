@@ -1,14 +1,15 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! From frame to frame.
+//! The step from a frame to its caller.
 //!
-//! A program's stack is anybody's data. So the stack pointer grows with each step, but for the one from a signal to what it has
-//! interrupted, which may be on another stack; and there are no more steps than the caller has room for frames.
+//! The stack of a program may have any contents. So the stack pointer grows with each step, except
+//! the step from a signal handler to the code that the signal interrupted, which may be on another
+//! stack. The caller limits the number of steps by its room for frames.
 
 use crate::rule::{Base, Cfa, FramePointer, Plain, Rule};
 
-/// How wide a program's addresses are.
+/// The width of a program's addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Word {
     /// 32 bits.
@@ -18,7 +19,7 @@ pub enum Word {
 }
 
 impl Word {
-    /// That of so many bytes.
+    /// The width of this many bytes.
     pub const fn of(bytes: u8) -> Option<Self> {
         match bytes {
             4 => Some(Self::Four),
@@ -35,14 +36,15 @@ impl Word {
         }
     }
 
-    /// Whether a word may lie at an address.
+    /// Whether a word may be at this address.
     const fn has(self, address: u64) -> bool {
         address & self.bytes().wrapping_sub(1) == 0
     }
 
-    /// Where the frame pointer and the instruction pointer are that the kernel saves for a signal, from where the stack pointer is
-    /// (`struct sigcontext` of `arch/x86/include/uapi/asm/sigcontext.h`: bp, bx, dx, ax, cx, sp, ip; of 32 bits bp, sp, bx, dx, cx, ax,
-    /// trapno, err, ip).
+    /// The distances from the saved stack pointer to the saved frame pointer and instruction
+    /// pointer, in the registers that the kernel saves for a signal: `struct sigcontext` of
+    /// `arch/x86/include/uapi/asm/sigcontext.h`, with the order bp, bx, dx, ax, cx, sp, ip in 64
+    /// bits, and bp, sp, bx, dx, cx, ax, trapno, err, ip in 32 bits.
     const fn saved(self) -> (i64, i64) {
         match self {
             Self::Four => (-4, 28),
@@ -51,35 +53,35 @@ impl Word {
     }
 }
 
-/// A program's memory.
+/// The memory of a program, and its registers.
 pub trait Memory {
-    /// A word of it, if it is there.
+    /// Loads a word; `None` if it is not present.
     fn word(&self, address: u64, word: Word) -> Option<u64>;
-    /// One of the registers, by its DWARF number, of the innermost frame.
+    /// A register of the innermost frame, by its DWARF number.
     fn register(&self, n: u8) -> Option<u64>;
 }
 
 /// What is known of the text at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// This rule.
+    /// Its rule.
     Rule(Rule),
-    /// Nothing: its file has no table, or it is in none.
+    /// Nothing: its file has no table, or the text is in no file.
     Nothing,
-    /// Nobody has asked.
+    /// Not looked up.
     Unasked,
-    /// It is no text.
+    /// There is no text at the address.
     NoText,
 }
 
 impl Place {
-    /// Whether it says how to go on.
+    /// Whether a rule says how to find the caller, or that there is none.
     #[inline]
     pub fn tells(&self) -> bool {
         matches!(self, Self::Rule(rule) if rule.cfa != Cfa::Unknown)
     }
 
-    /// Whether it says that there is no caller.
+    /// Whether a rule says that there is no caller.
     pub fn is_end(&self) -> bool {
         matches!(self, Self::Rule(rule) if rule.cfa == Cfa::End)
     }
@@ -88,22 +90,23 @@ impl Place {
 /// A frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Where it goes on.
+    /// The instruction at which it continues.
     pub ip: u64,
     /// Its stack pointer.
     pub sp: u64,
-    /// Its frame pointer, if that is known.
+    /// Its frame pointer, if known.
     pub fp: Option<u64>,
-    /// It was interrupted at that instruction; otherwise it has called, and the instruction is the one before.
+    /// It was interrupted at `ip`. Otherwise it has called another frame, and the call is the
+    /// instruction before `ip`.
     pub is_exact: bool,
-    /// No other frame was called by it, so that its registers are known.
+    /// It has called no other frame, so its registers are known.
     pub is_innermost: bool,
-    /// No rule led to it: a frame pointer did, or code that was looked at.
+    /// No rule led to it, but a frame pointer or the instructions at the address.
     pub is_guess: bool,
 }
 
 impl Frame {
-    /// One that has called another.
+    /// A frame that has called another.
     pub const fn calling(ip: u64, sp: u64, fp: Option<u64>) -> Self {
         Self {
             ip,
@@ -115,7 +118,7 @@ impl Frame {
         }
     }
 
-    /// An address of the instruction that it executes.
+    /// An address within the instruction that it executes.
     pub fn at(&self) -> u64 {
         match self.is_exact {
             true => self.ip,
@@ -123,7 +126,7 @@ impl Frame {
         }
     }
 
-    /// Its caller in a program of 64 bits, as somebody tells it who may not be right.
+    /// Its caller in a 64-bit program, from a source that is not trusted.
     pub fn told(&self, ip: u64, sp: u64, fp: Option<u64>) -> Result<Self, Ended> {
         if sp <= self.sp || !Word::Eight.has(sp) {
             return Err(Ended::Lost);
@@ -138,13 +141,13 @@ impl Frame {
 /// Why there is no next frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// It was the outermost.
+    /// The frame was the outermost.
     Outermost,
-    /// Its caller cannot be found.
+    /// The caller cannot be found.
     Lost,
 }
 
-/// A frame that no rule led to.
+/// Marks a frame that no rule led to.
 fn guess(frame: Frame) -> Frame {
     Frame {
         is_guess: true,
@@ -159,16 +162,17 @@ pub struct Walk<'a, M> {
 }
 
 impl<'a, M: Memory> Walk<'a, M> {
-    /// Through this memory, whose words are so wide.
+    /// Creates a walk through this memory, with words of this width.
     pub fn new(memory: &'a M, word: Word) -> Self {
         Self { memory, word }
     }
 
-    /// The caller of a frame, by what is known of its text.
+    /// Returns the caller of a frame, by what is known of the frame's text.
     pub fn step(&self, frame: &Frame, place: Place) -> Result<Frame, Ended> {
         let rule = match place {
             Place::Rule(rule) if place.tells() => rule,
-            // A call has led there.
+            // The program has just called an invalid address, so the return address is on top of
+            // the stack.
             Place::NoText if frame.is_exact => return self.called(frame).map(guess),
             Place::NoText => return Err(Ended::Lost),
             other => return self.guessed(frame, other),
@@ -180,8 +184,8 @@ impl<'a, M: Memory> Walk<'a, M> {
         }
     }
 
-    /// The same as [`step`](Self::step) by a rule of the commonest kinds, if there is a caller, which takes the frame's place. Else nothing
-    /// is done.
+    /// As [`step`](Self::step) by a rule of the commonest kinds. If there is a caller, it replaces
+    /// `frame`. Otherwise returns `false`, and `frame` is unchanged.
     #[inline]
     pub fn plain(&self, frame: &mut Frame, plain: Plain) -> bool {
         let base = match (plain.is_fp, frame.fp) {
@@ -205,7 +209,7 @@ impl<'a, M: Memory> Walk<'a, M> {
         true
     }
 
-    /// The caller of a function at its first instruction.
+    /// Returns the caller of a function that is at its first instruction.
     pub fn called(&self, frame: &Frame) -> Result<Frame, Ended> {
         let ip = self.load(frame.sp).ok_or(Ended::Lost)?;
         caller(ip, frame.sp.wrapping_add(self.word.bytes()), frame.fp)
@@ -265,7 +269,8 @@ impl<'a, M: Memory> Walk<'a, M> {
         caller(ip, cfa, fp)
     }
 
-    /// Where no rule tells: by the code, if nothing is known of it, or by the frame pointer.
+    /// Finds the caller without a rule: by the code if the text has no table, or else by the frame
+    /// pointer.
     fn guessed(&self, frame: &Frame, place: Place) -> Result<Frame, Ended> {
         let by_code = match place {
             Place::Nothing => self.leaving(frame),
@@ -274,8 +279,9 @@ impl<'a, M: Memory> Walk<'a, M> {
         by_code.unwrap_or_else(|| self.chained(frame)).map(guess)
     }
 
-    /// By the instructions that the frame goes on with, if it leaves with them: `add $n,%rsp; ret`. So do stubs that are made at run time,
-    /// such as those of Python's `-X perf`, which have no frame pointer.
+    /// Finds the caller by the next instructions, if they are `add $n,%rsp; ret`. Stubs that are
+    /// generated at run time, such as those of Python's `-X perf`, have no frame pointer and return
+    /// like this.
     fn leaving(&self, frame: &Frame) -> Option<Result<Frame, Ended>> {
         if frame.is_exact || self.word != Word::Eight {
             return None;
@@ -298,7 +304,7 @@ impl<'a, M: Memory> Walk<'a, M> {
         )
     }
 
-    /// By the frame pointer, as if the function had one.
+    /// Finds the caller by the frame pointer, as if the function had one.
     fn chained(&self, frame: &Frame) -> Result<Frame, Ended> {
         let fp = frame.fp.ok_or(Ended::Lost)?;
         let word = self.word.bytes();
@@ -313,7 +319,7 @@ impl<'a, M: Memory> Walk<'a, M> {
         caller(ip, fp.wrapping_add(word).wrapping_add(word), Some(next))
     }
 
-    /// What a signal has interrupted.
+    /// Returns the code that a signal has interrupted.
     fn interrupted(&self, frame: &Frame, at: i32) -> Option<Frame> {
         let at = frame.sp.wrapping_add_signed(at.into());
         let (fp, ip) = self.word.saved();
@@ -344,7 +350,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::HashMap;
 
-    /// Words that are somewhere.
+    /// Words at some addresses.
     struct Words(HashMap<u64, u64>);
 
     impl Memory for Words {
@@ -359,7 +365,7 @@ mod tests {
 
     const FRAME: Frame = Frame::calling(0x1000, 0x8000, Some(0x8100));
 
-    /// The caller of a frame that goes on with this code, its text without a table.
+    /// The caller of a frame that continues with this code and whose text has no table.
     fn leaving(code: [u8; 8], frame: Frame) -> Result<Frame, Ended> {
         let code = u64::from_le_bytes(code);
         let words = [
@@ -372,7 +378,7 @@ mod tests {
         Walk::new(&words, Word::Eight).step(&frame, Place::Nothing)
     }
 
-    /// Any memory: a word is made of its address.
+    /// Memory with arbitrary contents: each word is computed from its address.
     struct Anything;
 
     impl Memory for Anything {
@@ -484,7 +490,7 @@ mod tests {
             ..FRAME
         };
         assert_eq!(leaving(stub, FRAME), Ok(by_code));
-        // Where it was interrupted the stack pointer may be anything's.
+        // In interrupted code the stack pointer may be anything at this instruction.
         let exact = Frame {
             is_exact: true,
             ..FRAME

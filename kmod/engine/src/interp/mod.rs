@@ -1,15 +1,19 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Frames of interpreted code in user stacks.
+//! Frames of interpreted code in user stacks (INV-15).
 //!
-//! While the machine walks a stack it notes the frames of evaluators ([`spots`]): functions in which an interpreter executes its
-//! language's. Then the walker of that kind of interpreter, a verified program of the consumer's, runs for each of them, innermost first
-//! ([`walk`]). It reads the interpreter's structures from the process' memory and puts a frame for each function of the language, whose names are
-//! kept once ([`names`]); the frame is a word, so that equal stacks are equal bytes. The contract is `uapi`'s `interp`.
+//! While the machine walks a stack, it notes the frames of evaluators ([`spots`]): functions in
+//! which an interpreter executes the functions of its language. Then the walker for that kind of
+//! interpreter, a verified program of the consumer, runs for each of them, innermost first
+//! ([`walk`]). It reads the interpreter's data structures from the memory of the process, and adds
+//! a frame for each function of the language. The names of these functions are kept once
+//! ([`names`]), and a frame is one word, so equal stacks are equal bytes. The contract is `uapi`'s
+//! `interp`.
 //!
-//! Invariants: a walker changes nothing but its own clause-local variables, which last for one stack; what it takes is bounded for each stack, and
-//! charged to the clause that asked for it; one that fails leaves a stack that is shorter.
+//! Invariants: a walker changes nothing but its own clause-local variables, which last for one
+//! stack. Its work is bounded for each stack, and charged to the clause that requested the stack.
+//! If a walker fails, the stack is shorter.
 
 pub mod names;
 pub mod spots;
@@ -26,19 +30,19 @@ use names::{Names, SLOTS, TEXT};
 /// A walker that is ready to run.
 #[derive(Debug)]
 pub struct Walker {
-    /// Its number, which files' tables name.
+    /// Its number, which the tables of files refer to.
     pub number: u64,
-    /// What runs.
+    /// The prepared program.
     pub program: Program,
     /// Bytes of its clause-local variables.
     pub locals: usize,
 }
 
-/// Most bytes of a walker's variables, which are set to 0 for each stack.
+/// Maximum size of a walker's variables in bytes. They are set to 0 for each stack.
 const LOCALS_MAX: usize = 2048;
 
 impl Walker {
-    /// Verifies and prepares that of a clause, as [`build::build`] does clauses.
+    /// Verifies and prepares the walker of a clause, as [`build::build`] does for other clauses.
     pub fn build(
         clause: &Clause,
         cx: &build::Context<'_>,
@@ -62,25 +66,27 @@ impl Walker {
     }
 }
 
-/// The number that a name, which ends with NUL, is in hexadecimal digits.
+/// Parses a name, which ends with a NUL, as a hexadecimal number.
 fn number(name: &[u8]) -> Option<u64> {
     let digits = name.split(|byte| *byte == 0).next()?;
     u64::from_str_radix(core::str::from_utf8(digits).ok()?, 16).ok()
 }
 
-/// What all CPUs share.
+/// The part of a consumer's walkers that all CPUs share.
 #[derive(Debug)]
 pub struct Interp {
-    /// At most [`WALKERS_MAX`](dtrace_uapi::interp::WALKERS_MAX); none yet while memory is asked for.
+    /// At most [`WALKERS_MAX`](dtrace_uapi::interp::WALKERS_MAX); empty until all memory has been
+    /// allocated.
     pub walkers: Vec<Walker>,
-    /// Bytes of the clause-local variables of each.
+    /// Bytes of the clause-local variables of each walker.
     pub locals: Vec<usize>,
-    /// Of the frames that they put.
+    /// The names of the frames that the walkers add.
     pub names: Names,
 }
 
 impl Interp {
-    /// For these walkers, which are to be moved in; `None` if there are none. Hashes begin with `seed`.
+    /// Makes this for `walkers`, which are moved in later; `None` if there are none. Hashes start
+    /// from `seed`.
     pub fn of(walkers: &[Walker], seed: u64) -> Result<Option<Self>, NoMem> {
         if walkers.is_empty() {
             return Ok(None);
@@ -93,7 +99,7 @@ impl Interp {
         }))
     }
 
-    /// How many bytes that takes, without the walkers.
+    /// Returns the memory that this takes without the walkers, in bytes.
     pub fn memory(walkers: &[Walker]) -> usize {
         match walkers.is_empty() {
             true => 0,
@@ -101,7 +107,7 @@ impl Interp {
         }
     }
 
-    /// The walker of a number, and its index.
+    /// Returns the walker with a number, and its index.
     fn find(&self, number: u64) -> Option<(usize, &Walker)> {
         let mut all = self.walkers.iter().enumerate();
         all.find(|(_, walker)| walker.number == number)

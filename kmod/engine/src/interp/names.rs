@@ -3,12 +3,15 @@
 
 //! The names of frames, each kept once.
 //!
-//! A table of hashes without locks, of fixed size: a slot belongs to who puts a hash there first; he takes room for the names, writes
-//! them, and says where they are. Nothing is ever taken out. Who finds his hash before that is said takes another slot: rather have names
-//! two numbers than a number two names.
+//! This is a lock-free hash table of fixed size. The CPU that first stores a hash in a slot owns
+//! the slot: it reserves room for the names, writes them, and then publishes their location.
+//! Nothing is ever removed. A CPU that finds its hash in a slot before the location is published
+//! takes another slot. So equal names may have two numbers, but a number never stands for two
+//! names.
 //!
-//! The number of a slot is that of its names. Where there is no slot or no room left, frames have none, and say so.
-// Offsets within the text, which is checked when they are taken.
+//! The number of a slot is the number of its names. If there is no slot or no room left, frames
+//! have no names, and say so ([`NAMELESS`]).
+// Offsets are within the text, and are checked when room is reserved.
 #![allow(clippy::arithmetic_side_effects)]
 
 use crate::error::NoMem;
@@ -18,53 +21,62 @@ use crate::mem::shared::Shared;
 use dtrace_uapi::interp::{NameHead, NAMELESS};
 use zerocopy::{FromBytes, IntoBytes};
 
-/// Names that a consumer has room for.
+/// Number of names that a consumer has room for.
 pub const SLOTS: usize = 8192;
-/// Bytes of them.
+/// Bytes of all these names.
 pub const TEXT: usize = 2 << 20;
 
-/// Slots that are tried.
+/// Number of slots that are tried for names.
 const TRIES: usize = 32;
-/// Bytes of a slot: the hash, and 1 more than where the names are.
+/// Bytes of a slot: the hash, and the location of the names plus 1.
 const SLOT: usize = 16;
-/// The place of names that there was no room for.
+/// The location of names that there was no room for.
 const NOWHERE: u64 = u64::MAX;
 
-/// Names.
+/// A table of names.
 #[derive(Debug)]
 pub struct Names {
+    /// Two words for each name; see [`SLOT`].
     slots: Shared,
+    /// The names, each as a [`NameHead`] and text, rounded up to words.
     text: Shared,
+    /// Bytes of `text` that are reserved; may exceed its size.
     used: AtomicU64,
+    /// Start value of the hashes.
     seed: u64,
 }
 
-/// Why there are no names.
+/// Why names cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unread {
-    /// They have no such number.
+    /// There are no names with this number.
     None,
     /// They are being written.
     Early,
-    /// They are longer.
+    /// They are longer than the destination.
     Long,
 }
 
-/// What a slot is.
+/// The state of a slot.
 enum Slot {
+    /// It holds the names that are looked for.
     Ours,
+    /// It holds other names, or names that are being written.
     Anothers,
+    /// The caller has just taken it, and must write the names.
     Unwritten,
+    /// There is no room for these names.
     Full,
 }
 
 impl Names {
-    /// How many bytes that takes.
+    /// Returns the memory that such a table takes, in bytes.
     pub const fn memory(slots: usize, text: usize) -> usize {
         slots.saturating_mul(SLOT).saturating_add(text)
     }
 
-    /// Room for so many names, a power of two, of so many bytes; hashes begin with `seed`.
+    /// Makes a table of `slots` names, a power of two, and `text` bytes for them. Hashes start from
+    /// `seed`.
     pub fn new(slots: usize, text: usize, seed: u64) -> Result<Self, NoMem> {
         Ok(Self {
             slots: Shared::new(slots.checked_mul(SLOT).ok_or(NoMem)?)?,
@@ -74,7 +86,8 @@ impl Names {
         })
     }
 
-    /// The number of these names.
+    /// Returns the number of these names, which are added if they are new; [`NAMELESS`] if there is
+    /// no room.
     pub fn number(&self, head: &NameHead, text: &[u8]) -> u32 {
         let hash = self.hash(head, text);
         let count = self.slots.size() / SLOT;
@@ -92,7 +105,7 @@ impl Names {
 
     fn hash(&self, head: &NameHead, text: &[u8]) -> u64 {
         let hash = mix_bytes(self.seed, head.as_bytes());
-        // 0 is a slot that nobody has.
+        // A hash of 0 would mark a free slot, so the lowest bit is set.
         mix_bytes(hash, text) | 1
     }
 
@@ -121,7 +134,7 @@ impl Names {
         }
     }
 
-    /// Whether the names that are there are these.
+    /// Whether the names at `at` are equal to these.
     fn are(&self, at: u64, head: &NameHead, text: &[u8]) -> bool {
         let at = at as usize;
         let is = |at: usize, bytes: &[u8]| {
@@ -134,12 +147,13 @@ impl Names {
         is(at, head.as_bytes()) && is(at + size_of::<NameHead>(), text)
     }
 
-    /// Writes the names of a slot that is ours.
+    /// Writes the names of a slot that the caller has taken, and publishes their location.
     fn write(&self, slot: usize, head: &NameHead, text: &[u8]) -> u32 {
         let size = (size_of::<NameHead>() + text.len()).next_multiple_of(8) as u64;
         let room = self.text.size() as u64;
         let at = match self.used.load(Ordering::Relaxed) {
-            // So that it does not begin anew after many a year.
+            // Stop adding once the text is full, so that the counter cannot wrap around after many
+            // years.
             used if used > room => used,
             _ => self.used.fetch_add(size, Ordering::Relaxed),
         };
@@ -161,7 +175,7 @@ impl Names {
         }
     }
 
-    /// Copies the names of a number to the beginning of `to`; returns how many bytes they are.
+    /// Copies the names with a number to the beginning of `to`. Returns their size in bytes.
     pub fn read(&self, number: u32, to: &mut [u8]) -> Result<usize, Unread> {
         let (hash, place) = self.words(number as usize).ok_or(Unread::None)?;
         let at = match place.load(Ordering::Acquire) {
@@ -209,7 +223,7 @@ mod tests {
         assert_eq!(names.read(numbers[3], &mut to[..20]), Err(Unread::Long));
         assert_eq!(names.read(64, &mut to), Err(Unread::None));
         assert_eq!(names.read(NAMELESS, &mut to), Err(Unread::None));
-        // The same bytes, otherwise divided.
+        // The same bytes, divided differently.
         let other = NameHead {
             sizes: [1, 3, 0, 0],
             ..head(b"main")
@@ -227,7 +241,7 @@ mod tests {
             assert_eq!(names.number(&head(&long), &long), NAMELESS);
         }
         assert_eq!(names.number(&head(b"first"), b"first"), first);
-        // Slots run out as well.
+        // Slots can run out too.
         let names = Names::new(4, 4096, 5).unwrap();
         let numbers: std::vec::Vec<u32> =
             (0..5u8).map(|n| names.number(&head(&[n]), &[n])).collect();

@@ -1,14 +1,16 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The frames of a stack that are evaluators'.
+//! The frames of evaluators in a stack.
 //!
-//! What a file says for its evaluators is copied, for it may be gone when the walk has ended. Most stacks have evaluators of one
-//! file; those of more than two are not noted.
+//! What a file's table says about its evaluators is copied, because the table may be gone when the
+//! walk has ended. Most stacks have evaluators of one file; evaluators of more than two files are
+//! not noted.
 //!
-//! A program that compiles while it runs has frames in code that no file has. They are *open* until a frame of the file is met that says
-//! that such code is its runtime's; frames of a program that has no such file are forgotten. Where the walker tells callers in such code, the file is looked
-//! for at the first of them, and the walk makes a [`Pause`] at each.
+//! A program that compiles code at run time has frames in code that belongs to no file. Such frames
+//! are *open* until the walk meets a frame of a file that claims such code for its runtime. If a
+//! program has no such file, they are forgotten. If the file says that its walker tells the callers
+//! of such frames, the walk looks for the file at the first of them, and makes a [`Pause`] at each.
 
 use crate::budget::{SOUGHT, USER_FRAME};
 use crate::error::NoMem;
@@ -17,34 +19,36 @@ use dtrace_uapi::interp::{
     CONSTANTS_MAX, WALK_BASE, WALK_CONSTANTS, WALK_FP, WALK_NEXT, WALK_NTH, WALK_PC, WALK_SP,
 };
 
-/// Most frames of evaluators in a stack.
+/// Maximum number of frames of evaluators in a stack.
 const SPOTS_MAX: usize = 128;
-/// With so many frames none is left open any more: others need room as well.
+/// Once this many frames are noted, no further one is left open, because other frames need room
+/// too.
 const OPEN_MAX: usize = 48;
-/// Most files with evaluators in a stack.
+/// Maximum number of files with evaluators in a stack.
 const FILES_MAX: usize = 2;
 
-/// The file of a frame that is open.
+/// Value of `file` for a frame that is open.
 const OPEN: usize = usize::MAX;
 
 /// A frame of an evaluator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spot {
-    /// Which frame of the stack, counted from the innermost.
+    /// Index of the frame in the stack, counted from the innermost.
     pub frame: u32,
-    /// Where it goes on.
+    /// The address at which it continues.
     pub pc: u64,
     /// Its stack pointer.
     pub sp: u64,
     /// Its frame pointer, 0 if it is not known.
     pub fp: u64,
-    /// Where offset 0 of its file is, or would be.
+    /// Address at which offset 0 of its file is mapped, or would be.
     pub base: u64,
+    /// Index of its file, or [`OPEN`].
     file: usize,
 }
 
 impl Spot {
-    /// That of a frame, to be noted.
+    /// Makes the description of a frame.
     pub fn new(frame: u32, pc: u64, sp: u64, fp: Option<u64>, base: u64) -> Self {
         Self {
             frame,
@@ -57,65 +61,69 @@ impl Spot {
     }
 }
 
-/// A walk that has stopped: the walker of the frame that was noted last is to tell that frame's caller.
+/// A walk that is suspended: the walker of the frame that was noted last must find that frame's
+/// caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pause {
-    /// How many frames were walked, with this one.
+    /// Number of frames walked, including this one.
     pub walked: u32,
-    /// The frame was interrupted; else it has called.
+    /// Whether the frame was interrupted; otherwise it has made a call.
     pub is_exact: bool,
-    /// Where the frame goes on.
+    /// The address at which the frame continues.
     pub pc: u64,
     /// Its stack pointer.
     pub sp: u64,
-    /// Its frame pointer, if that is known.
+    /// Its frame pointer, if known.
     pub fp: Option<u64>,
-    /// What was told. It came out of the process' memory: anything.
+    /// The walker's answer. It comes from the memory of the process, so it can be anything.
     pub caller: Option<Caller>,
 }
 
-/// The caller of a frame, as a walker tells it.
+/// The caller of a frame, as a walker found it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caller {
-    /// Where it goes on.
+    /// The address at which it continues.
     pub pc: u64,
     /// Its stack pointer.
     pub sp: u64,
-    /// Its frame pointer, if that is known.
+    /// Its frame pointer, if known.
     pub fp: Option<u64>,
 }
 
-/// What a file says for its evaluators.
+/// What the table of a file says about its evaluators.
 #[derive(Debug)]
 struct File {
     walker: u64,
     base: u64,
+    /// The constants; the first `count` are valid.
     constants: Vec<u64>,
     count: usize,
 }
 
-/// The frames of evaluators of a stack.
+/// The frames of evaluators in a stack.
 #[derive(Debug)]
 pub struct Spots {
     files: Vec<File>,
     file_count: usize,
+    /// The frames; the first `count` are valid.
     spots: Vec<Spot>,
     count: usize,
-    /// Which of the files has the code that no file has.
+    /// Index of the file that claims the code that belongs to no file.
     made: Option<usize>,
-    /// Its walker tells callers there.
+    /// Whether the walker of that file tells the callers of frames in such code.
     is_told: bool,
-    /// Some frames are open.
+    /// Whether some frames are open.
     are_open: bool,
-    /// It was asked whose that code is, and looked for.
+    /// Whether the search for the owner of such code was suggested, by `ask_owner`.
     is_asked: bool,
+    /// Whether the search was made.
     is_sought: bool,
-    /// How many frames were walked that are not wanted, to find out.
+    /// Number of frames beyond those that are wanted that were walked to find the owner.
     passed: usize,
 }
 
 impl Spots {
-    /// Room for those of a stack.
+    /// Makes room for the frames of one stack.
     pub fn new() -> Result<Self, NoMem> {
         let file = |_| {
             Ok::<_, NoMem>(File {
@@ -139,7 +147,7 @@ impl Spots {
         })
     }
 
-    /// Forgets those of the last stack.
+    /// Forgets the frames of the last stack.
     #[inline]
     pub fn clear(&mut self) {
         self.file_count = 0;
@@ -152,22 +160,23 @@ impl Spots {
         self.passed = 0;
     }
 
-    /// Whether to ask whose the code is that no file has: once a stack, if that is not known.
+    /// Whether the caller should search for the owner of code that belongs to no file. Returns
+    /// `true` once per stack, if the owner is unknown.
     pub fn ask_owner(&mut self) -> bool {
         self.made.is_none() && !core::mem::replace(&mut self.is_asked, true)
     }
 
-    /// Who was asked has looked for it.
+    /// Records that the search was made.
     pub fn seek_owner(&mut self) {
         self.is_sought = true;
     }
 
-    /// A frame was walked that is not wanted.
+    /// Records that a frame was walked that is not wanted.
     pub fn pass(&mut self) {
         self.passed = self.passed.saturating_add(1);
     }
 
-    /// Units of all that was done to learn whose the code is.
+    /// Returns the budget units of all work that was done to find the owner.
     #[inline]
     pub fn units(&self) -> usize {
         let sought = if self.is_sought { SOUGHT } else { 0 };
@@ -176,12 +185,13 @@ impl Spots {
             .saturating_add(sought)
     }
 
-    /// Whether there are frames of which it is not known yet whose they are.
+    /// Whether some frames are open.
     pub fn are_open(&self) -> bool {
         self.are_open
     }
 
-    /// Notes a frame in code that no file has. Whether its walker is to tell its caller.
+    /// Notes a frame in code that belongs to no file. Returns whether its walker must find its
+    /// caller.
     pub fn note_made(&mut self, spot: Spot) -> bool {
         let file = self.made.and_then(|n| Some((n, self.files.get(n)?.base)));
         let (file, base) = file.unwrap_or((OPEN, 0));
@@ -193,7 +203,8 @@ impl Spots {
         self.put(Spot { file, base, ..spot }) && !is_open && self.is_told
     }
 
-    /// A file was met whose runtime has the code that no file has; `is_told`: its walker tells callers there. As [`note`](Self::note).
+    /// Records that a file claims the code that belongs to no file. `is_told` says whether its
+    /// walker tells callers in such code. The other arguments are as in [`note`](Self::note).
     pub fn own_made(
         &mut self,
         walker: u64,
@@ -213,7 +224,7 @@ impl Spots {
         self.are_open = false;
     }
 
-    /// Forgets frames that are nobody's. To be called where the walk has ended.
+    /// Forgets the frames that are still open. Must be called when the walk has ended.
     pub fn close(&mut self) {
         if !core::mem::take(&mut self.are_open) {
             return;
@@ -229,14 +240,15 @@ impl Spots {
         self.count = kept;
     }
 
-    /// Notes a frame of an evaluator whose walker has that number; `constant` gives the file's constants until there are no more.
+    /// Notes a frame of an evaluator whose walker has the number `walker`. `constant` returns the
+    /// constants of its file, and `None` after the last one.
     pub fn note(&mut self, spot: Spot, walker: u64, constant: impl Fn(usize) -> Option<u64>) {
         if let Some(file) = self.of_file(walker, spot.base, constant) {
             self.put(Spot { file, ..spot });
         }
     }
 
-    /// Whether there was room.
+    /// Appends a frame. Returns whether there was room.
     fn put(&mut self, spot: Spot) -> bool {
         let Some(slot) = self.spots.get_mut(self.count) else {
             return false;
@@ -246,7 +258,7 @@ impl Spots {
         true
     }
 
-    /// The index of a file, which is added where there is room.
+    /// Returns the index of a file. A new file is added if there is room.
     fn of_file(
         &mut self,
         walker: u64,
@@ -276,7 +288,7 @@ impl Spots {
         Some(at)
     }
 
-    /// Those that were noted.
+    /// Returns the number of frames noted.
     pub fn count(&self) -> usize {
         self.count
     }
@@ -285,13 +297,14 @@ impl Spots {
         self.files.iter().take(self.file_count).nth(spot.file)
     }
 
-    /// The `n`th, and the number of its walker.
+    /// Returns the frame with index `n`, and the number of its walker.
     pub fn get(&self, n: usize) -> Option<(Spot, u64)> {
         let spot = self.spots.iter().take(self.count).nth(n)?;
         Some((*spot, self.file(spot)?.walker))
     }
 
-    /// An element of `walk[]` for the `n`th: 0 for what is not known here.
+    /// Returns an element of `walk[]` for the frame with index `n`; 0 for elements that are unknown
+    /// here.
     pub fn element(&self, n: usize, element: u64) -> u64 {
         let Some((spot, walker)) = self.get(n) else {
             return 0;
@@ -307,14 +320,14 @@ impl Spots {
         }
     }
 
-    /// How many of the first `n` have the same walker.
+    /// Returns how many of the first `n` frames have this walker.
     fn before(&self, n: usize, walker: u64) -> u64 {
         let earlier = self.spots.iter().take(n);
         let walkers = earlier.filter_map(|spot| self.file(spot).map(|file| file.walker));
         walkers.filter(|theirs| *theirs == walker).count() as u64
     }
 
-    /// The stack pointer of the next one with the same walker.
+    /// Returns the stack pointer of the next frame with this walker.
     fn next(&self, n: usize, walker: u64) -> u64 {
         let later = (n.saturating_add(1)..self.count).filter_map(|n| self.get(n));
         let mut theirs = later.filter(|(_, number)| *number == walker);
@@ -340,7 +353,7 @@ mod tests {
         spots.note(spot(1, 0x1000), 7, constants(100));
         spots.note(spot(3, 0x2000), 8, constants(200));
         spots.note(spot(4, 0x1000), 7, constants(300));
-        // A third file.
+        // A third file has no room.
         spots.note(spot(5, 0x3000), 7, constants(400));
         assert_eq!(spots.count(), 3);
         let elements =
@@ -385,7 +398,7 @@ mod tests {
         assert_eq!(told(2), (2, 0x2000, 8, 77));
         assert_eq!(told(3), (3, 0x2000, 8, 77));
         assert_eq!(told(4), (4, 0x2000, 8, 77));
-        // Nobody has it.
+        // No file claims the code.
         spots.clear();
         spots.note_made(spot(0, 0));
         spots.note(spot(1, 0x1000), 7, |_| None);
@@ -396,7 +409,7 @@ mod tests {
         let frames = [0, 1].map(|n| spots.get(n).unwrap().0.frame);
         assert_eq!(frames, [1, 3]);
         assert!(!spots.are_open());
-        // Its walker tells callers, of frames that there is room for.
+        // The walker tells callers, but only of frames that there was room for.
         spots.clear();
         assert!(spots.ask_owner() && !spots.ask_owner());
         spots.seek_owner();

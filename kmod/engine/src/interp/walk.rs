@@ -1,10 +1,12 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Running walkers for a stack.
+//! Runs the walkers for a stack.
 //!
-//! A stack may be asked for by a program that runs: then a walker runs within it. So it has registers, clause-local variables and a budget of
-//! its own, leaves scratch memory as it was, and its calls do not change how many entries the tuple stack has.
+//! A stack is recorded in the middle of a clause, and walkers run at that point. So a walker has
+//! registers, clause-local variables and a budget of its own, leaves scratch memory unchanged, and
+//! its calls do not change the number of entries on the tuple stack. A stack that a program
+//! requests as a value has no frames of interpreted code.
 
 use super::spots::{Caller, Pause, Spots};
 use super::Interp;
@@ -22,40 +24,43 @@ use dtrace_uapi::interp::{
     WORDS_MAX,
 };
 
-/// Units that the walkers of a stack may take together.
+/// Budget units that the walkers of one stack share.
 const UNITS: u64 = 1 << 20;
 
-/// Units of running a walker, beside what its instructions take.
+/// Units of starting a walker, in addition to its instructions.
 const EACH: usize = 256;
-/// Units of a frame, beside its names.
+/// Units of adding a frame, in addition to its names.
 const FRAME: usize = 128;
 
-/// What a CPU needs for it.
+/// The state of a CPU for walkers.
 #[derive(Debug)]
 pub struct Walk {
-    /// The frames of evaluators.
+    /// The frames of evaluators in the current stack.
     spots: Spots,
-    /// The one whose walker runs, while one does.
+    /// Index of the frame whose walker is running, if one is.
     now: Option<usize>,
-    /// What is wanted of it: [`WALK_ASKED`].
+    /// What that walker must do: the value of [`WALK_ASKED`].
     asked: u64,
-    /// What it has told.
+    /// The caller that it has found.
     caller: Option<Caller>,
-    /// Where the name is of what the function of the next frame belongs to, and its greatest size.
+    /// Address and maximum size of the name of the scope to which the function of the next frame
+    /// belongs.
     scope: (u64, u64),
+    /// The frames of interpreted code.
     words: Vec<u64>,
-    /// How many of them there are.
+    /// Number of valid elements of `words`.
     count: usize,
-    /// The variables of each walker.
+    /// The clause-local variables of each walker.
     locals: Vec<Bytes>,
-    /// Which of them have been set to 0 for this stack, a bit each.
+    /// Bit mask of the walkers whose variables have been set to 0 for this stack. There are at most
+    /// [`WALKERS_MAX`](dtrace_uapi::interp::WALKERS_MAX) walkers.
     begun: u32,
-    /// The names of a frame.
+    /// Buffer for the names of a frame.
     text: Bytes,
 }
 
 impl Walk {
-    /// For these walkers.
+    /// Allocates the state for the walkers of `interp`.
     pub fn new(interp: &Interp) -> Result<Self, NoMem> {
         let locals = |n| Bytes::new(interp.locals.get(n).copied().unwrap_or(0));
         Ok(Self {
@@ -72,7 +77,7 @@ impl Walk {
         })
     }
 
-    /// Forgets the last stack; where the frames of this one go.
+    /// Forgets the last stack. Returns where the frames of the next one are noted.
     fn begin(&mut self) -> &mut Spots {
         self.spots.clear();
         self.count = 0;
@@ -89,8 +94,10 @@ impl Walk {
     }
 }
 
-/// Puts at most `most` frames of the user stack and, if there is room for more, those of interpreted code behind them, a word each, and pays for
-/// them. Returns how many bytes that are, with the zero that ends them where there is room; those behind it are as they were.
+/// Writes at most `most` frames of the user stack and, if `to` has room for more, the frames of
+/// interpreted code behind them, a word each, and charges the work to the budget. Returns the
+/// number of bytes written, including a zero at the end if there is room. Bytes after that are
+/// unchanged.
 #[inline(always)]
 pub fn ustack<M: Machine>(env: &mut Env<'_, M>, most: usize, to: &mut [u8]) -> Result<usize, Trap> {
     let size = to.len();
@@ -110,7 +117,7 @@ pub fn ustack<M: Machine>(env: &mut Env<'_, M>, most: usize, to: &mut [u8]) -> R
     Ok(size.saturating_sub(frames.end().len()))
 }
 
-/// Units of walking frames.
+/// Returns the budget units of walking frames.
 #[inline]
 fn frames_units(frames: &Frames<'_>) -> usize {
     let (put, looked_up) = frames.counts();
@@ -118,7 +125,8 @@ fn frames_units(frames: &Frames<'_>) -> usize {
     (looked_up.saturating_mul(USER_FRAME)).saturating_add(remembered.saturating_mul(USER_STEP))
 }
 
-/// Puts the frames of interpreted code behind the others, of which there may be more behind a pause. Returns the units of the whole walk.
+/// Appends the frames of interpreted code to the native ones; if the walk made a pause, it is
+/// continued first. Returns the budget units of the whole walk.
 #[inline(never)]
 fn interpreted<M: Machine>(
     env: &mut Env<'_, M>,
@@ -143,7 +151,8 @@ fn interpreted<M: Machine>(
     units
 }
 
-/// Does what runs walkers with a budget of their own, and leaves everything else as it was.
+/// Calls `run`, which runs walkers, with a separate budget. Restores everything else that a walker
+/// may change.
 fn within<M: Machine>(env: &mut Env<'_, M>, run: impl FnOnce(&mut Env<'_, M>)) {
     let whole = env.vm.budget.lend(UNITS);
     let (used, left, ntuple) = (env.vm.used, env.vm.left, env.vm.ntuple);
@@ -156,7 +165,8 @@ fn within<M: Machine>(env: &mut Env<'_, M>, run: impl FnOnce(&mut Env<'_, M>)) {
     vm.budget.take_back(whole, UNITS);
 }
 
-/// Has the stack walked to its end where the machine has made a pause: a walker is run, which may tell how to go on.
+/// Continues a walk to its end that the machine has suspended: at each pause a walker runs, which
+/// may find the caller with which the walk goes on.
 fn go_on<M: Machine>(
     env: &mut Env<'_, M>,
     interp: &Interp,
@@ -174,7 +184,7 @@ fn go_on<M: Machine>(
     }
 }
 
-/// The caller of the frame that was noted last, by its walker.
+/// Runs the walker of the frame that was noted last, and returns the caller that it finds.
 fn ask<M: Machine>(env: &mut Env<'_, M>, interp: &Interp, pause: &Pause) -> Option<Caller> {
     let walk = env.vm.walk.as_mut()?;
     let n = walk.spots.count().checked_sub(1)?;
@@ -190,7 +200,7 @@ fn ask<M: Machine>(env: &mut Env<'_, M>, interp: &Interp, pause: &Pause) -> Opti
     walk.caller.take()
 }
 
-/// Runs the walkers of all frames that were noted, until there are `room` frames of interpreted code.
+/// Runs the walkers of all noted frames, until there are `room` frames of interpreted code.
 fn run<M: Machine>(env: &mut Env<'_, M>, interp: &Interp, room: usize) {
     let mut n = 0;
     while let Some(number) = next(env, n, room) {
@@ -202,7 +212,8 @@ fn run<M: Machine>(env: &mut Env<'_, M>, interp: &Interp, room: usize) {
     }
 }
 
-/// Runs the walker of that number, if there is one. One that fails has done what it has done.
+/// Runs the walker with a number, if it exists. The frames that a failing walker has added are
+/// kept.
 fn run_one<M: Machine>(env: &mut Env<'_, M>, interp: &Interp, number: u64) {
     if let Some((index, walker)) = interp.find(number) {
         let own = swap_locals(env, index);
@@ -214,7 +225,8 @@ fn run_one<M: Machine>(env: &mut Env<'_, M>, interp: &Interp, number: u64) {
     }
 }
 
-/// Makes the `n`th frame the one whose walker runs; returns the walker's number.
+/// Selects the frame with index `n` as the one whose walker runs. Returns the walker's number;
+/// `None` if there is no such frame, or if there are `room` frames of interpreted code already.
 fn next<M: Machine>(env: &mut Env<'_, M>, n: usize, room: usize) -> Option<u64> {
     let walk = env.vm.walk.as_mut().filter(|walk| walk.count < room)?;
     let (_, number) = walk.spots.get(n)?;
@@ -223,7 +235,8 @@ fn next<M: Machine>(env: &mut Env<'_, M>, n: usize, room: usize) -> Option<u64> 
     Some(number)
 }
 
-/// Exchanges the clause-local variables with those of a walker. Returns how many bytes were set to 0.
+/// Swaps the clause-local variables with those of a walker. Returns the number of bytes that were
+/// set to 0.
 fn swap_locals<M: Machine>(env: &mut Env<'_, M>, index: usize) -> usize {
     let vm = &mut *env.vm;
     let own =
@@ -247,7 +260,7 @@ fn swap_locals<M: Machine>(env: &mut Env<'_, M>, index: usize) -> usize {
 }
 
 impl<M: Machine> Env<'_, M> {
-    /// An element of `walk[]`.
+    /// Returns an element of `walk[]`.
     pub fn walk_element(&self, n: u64) -> Result<u64, Trap> {
         let now = self
             .vm
@@ -263,7 +276,8 @@ impl<M: Machine> Env<'_, M> {
         })
     }
 
-    /// Tells the caller of the frame whose walker runs, if it is asked for that.
+    /// Stores the caller of the frame whose walker is running. A fault if the walker was not asked
+    /// for a caller.
     pub fn tell_caller(&mut self, pc: u64, sp: u64, fp: u64) -> Result<(), Trap> {
         let walk = self.vm.walk.as_mut().filter(|walk| walk.asked != 0);
         walk.ok_or(Trap::new(Fault::IllOp, 0))?.caller = Some(Caller {
@@ -274,15 +288,17 @@ impl<M: Machine> Env<'_, M> {
         Ok(())
     }
 
-    /// Says what the function of the next frame belongs to: where its name is, and its greatest size.
+    /// Sets the scope to which the function of the next frame belongs: the address of its name, and
+    /// the maximum size of that.
     pub fn name_scope(&mut self, name: (u64, u64)) -> Result<(), Trap> {
         let walk = self.vm.walk.as_mut().ok_or(Trap::new(Fault::IllOp, 0))?;
         walk.scope = name;
         Ok(())
     }
 
-    /// Puts a frame of interpreted code, whose function and file have their names at these addresses, with their greatest sizes, and whose
-    /// `position` is a line, or a place in the table there, which counts from `first`.
+    /// Adds a frame of interpreted code. The names of its function and file, and its line table,
+    /// are given by addresses and maximum sizes. `position` is a line, or a location in that table,
+    /// which starts at line `first`.
     pub fn put_frame(
         &mut self,
         [function, file, table]: [(u64, u64); 3],
@@ -331,21 +347,22 @@ impl<M: Machine> Env<'_, M> {
     }
 }
 
-/// Bytes that are read at most for names of these sizes.
+/// Returns the maximum number of bytes that are read for names of these sizes.
 fn asked(names: [(u64, u64); 4]) -> usize {
     let sizes = names.iter().zip(NAME_MAX);
     let sizes = sizes.map(|((_, size), most)| usize::try_from(*size).unwrap_or(most).min(most));
     sizes.fold(0, usize::saturating_add)
 }
 
-/// The names of a frame, one behind the other.
+/// The names of a frame, one after the other.
 struct Text<'a> {
     bytes: &'a mut [u8],
     used: usize,
 }
 
 impl Text<'_> {
-    /// Adds what is at an address, at most so much of it; nothing, if it cannot be read. Returns its size.
+    /// Appends what `load` reads at an address, at most `most` bytes; nothing if it cannot be read.
+    /// Returns its size.
     fn add(
         &mut self,
         (at, size): (u64, u64),

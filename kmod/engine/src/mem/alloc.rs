@@ -1,15 +1,17 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Where memory comes from: two functions that the platform defines.
+//! Memory allocation through two functions that the platform defines.
 //!
-//! In the kernel they are kvzalloc and kvfree, exported by the module under these names. On the host (`std`) they are
-//! here, count what lives, and can be told to fail, so that tests reach every path on which memory is short.
+//! In the kernel the module defines them by `kvzalloc()` and `kvfree()`; an allocation also fails
+//! if it would take too much of the available memory (INV-29). On the host (`std`) they are defined
+//! here, count the live bytes, and can be made to fail, so that tests reach every out-of-memory
+//! path.
 
 use core::ptr::NonNull;
 
-/// Alignment of every allocation, bytes: what the kernel promises for any size. Types that need more are refused at
-/// compile time.
+/// Alignment of every allocation in bytes: what the kernel guarantees for any size. Types that need
+/// a larger alignment are refused at compile time.
 pub const ALIGN: usize = 8;
 
 #[cfg(not(feature = "std"))]
@@ -20,15 +22,16 @@ mod platform {
     }
 
     pub fn alloc(size: usize) -> *mut u8 {
-        // SAFETY: the platform's function takes any size; it returns null or zeroed memory aligned to `ALIGN`.
+        // SAFETY: the platform's function takes any size; it returns null or zeroed memory aligned
+        // to `ALIGN`.
         unsafe { dtrace_engine_alloc(size) }
     }
 
     /// # Safety
     ///
-    /// `ptr` came from `alloc(size)` and is not used any more.
+    /// `ptr` must come from `alloc(size)`, and must not be used any more.
     pub unsafe fn free(ptr: *mut u8, size: usize) {
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         unsafe { dtrace_engine_free(ptr, size) }
     }
 }
@@ -44,17 +47,18 @@ mod platform {
         static MOST: Cell<usize> = const { Cell::new(usize::MAX) };
     }
 
-    /// Bytes that this thread has allocated and not freed.
+    /// Returns the bytes that this thread has allocated and not freed.
     pub fn live() -> usize {
         LIVE.get()
     }
 
-    /// Lets `n` more allocations of this thread succeed, then fails all; `None` lifts the limit.
+    /// Lets `n` more allocations of this thread succeed, then makes all fail; `None` lifts the
+    /// limit.
     pub fn fail_after(n: Option<usize>) {
         LEFT.set(n);
     }
 
-    /// Fails allocations of this thread that would leave it with more than `bytes`.
+    /// Makes allocations of this thread fail that would raise its live bytes above `bytes`.
     pub fn limit(bytes: usize) {
         MOST.set(bytes);
     }
@@ -71,7 +75,7 @@ mod platform {
         let Ok(layout) = Layout::from_size_align(size, super::ALIGN) else {
             return core::ptr::null_mut();
         };
-        // SAFETY: `Region::new` never asks for nothing, so the layout's size is not zero.
+        // SAFETY: `Region::new` never requests 0 bytes, so the layout's size is not zero.
         let ptr = unsafe { alloc_zeroed(layout) };
         if !ptr.is_null() {
             LIVE.set(LIVE.get().wrapping_add(size));
@@ -81,11 +85,11 @@ mod platform {
 
     /// # Safety
     ///
-    /// `ptr` came from `alloc(size)` and is not used any more.
+    /// `ptr` must come from `alloc(size)`, and must not be used any more.
     pub unsafe fn free(ptr: *mut u8, size: usize) {
         LIVE.set(LIVE.get().wrapping_sub(size));
         if let Ok(layout) = Layout::from_size_align(size, super::ALIGN) {
-            // SAFETY: `alloc` made it with this very layout, as the caller promises.
+            // SAFETY: `alloc` allocated it with the same layout, as the caller guarantees.
             unsafe { dealloc(ptr, layout) }
         }
     }
@@ -96,20 +100,20 @@ pub use platform::{fail_after, limit, live};
 
 use crate::error::NoMem;
 
-/// A zeroed piece of memory, freed when dropped. Dangling where its size is 0.
+/// A zeroed piece of memory, freed when dropped. If its size is 0, the pointer dangles.
 #[derive(Debug)]
 pub struct Region {
     ptr: NonNull<u8>,
     size: usize,
 }
 
-// SAFETY: the region is plain memory without thread affinity; access to it is the business of its wrappers.
+// SAFETY: the region is plain memory without thread affinity; its wrappers control access to it.
 unsafe impl Send for Region {}
-// SAFETY: a shared region gives away only its address and size.
+// SAFETY: a shared region discloses only its address and size.
 unsafe impl Sync for Region {}
 
 impl Region {
-    /// A region without memory.
+    /// Returns a region without memory.
     pub const fn empty() -> Self {
         Self {
             ptr: NonNull::<u64>::dangling().cast(),
@@ -129,27 +133,28 @@ impl Region {
         Ok(Self { ptr, size })
     }
 
-    /// Gives the memory away without freeing it.
+    /// Returns the memory's address without freeing the memory.
     pub(super) fn into_raw(self) -> NonNull<u8> {
         core::mem::ManuallyDrop::new(self).ptr
     }
 
-    /// Takes back what [`into_raw`](Self::into_raw) gave away.
+    /// Rebuilds the region from what [`into_raw`](Self::into_raw) returned.
     ///
     /// # Safety
     ///
-    /// `ptr` came from `into_raw` of a region of `size` bytes, and is given back once.
+    /// `ptr` must come from `into_raw` of a region of `size` bytes, and must be passed here only
+    /// once.
     pub(super) unsafe fn from_raw(ptr: NonNull<u8>, size: usize) -> Self {
         Self { ptr, size }
     }
 
-    /// Where it begins.
+    /// Returns the start address.
     #[inline(always)]
     pub fn ptr(&self) -> *mut u8 {
         self.ptr.as_ptr()
     }
 
-    /// Its size, bytes.
+    /// Returns the size in bytes.
     #[inline(always)]
     pub fn size(&self) -> usize {
         self.size
@@ -159,18 +164,19 @@ impl Region {
 impl Drop for Region {
     fn drop(&mut self) {
         if self.size != 0 {
-            // SAFETY: `new` allocated it with this size, and nothing borrows from a region that is dropped.
+            // SAFETY: `new` allocated it with this size, and nothing borrows from a region that is
+            // being dropped.
             unsafe { platform::free(self.ptr.as_ptr(), self.size) }
         }
     }
 }
 
-/// Bytes that one owner reads and writes: a region as a slice.
+/// A region as a byte slice, with a single owner.
 #[derive(Debug)]
 pub struct Bytes(Region);
 
 impl Bytes {
-    /// No bytes.
+    /// Returns an empty slice.
     pub const fn empty() -> Self {
         Self(Region::empty())
     }
@@ -185,7 +191,7 @@ impl core::ops::Deref for Bytes {
     type Target = [u8];
     #[inline(always)]
     fn deref(&self) -> &[u8] {
-        // SAFETY: the region holds `size` initialised bytes, and `&self` keeps writers away.
+        // SAFETY: the region holds `size` initialised bytes, and `&self` excludes writers.
         unsafe { core::slice::from_raw_parts(self.0.ptr(), self.0.size()) }
     }
 }
@@ -193,7 +199,7 @@ impl core::ops::Deref for Bytes {
 impl core::ops::DerefMut for Bytes {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as in `deref`, and `&mut self` keeps everybody else away.
+        // SAFETY: as in `deref`, and `&mut self` excludes all other accesses.
         unsafe { core::slice::from_raw_parts_mut(self.0.ptr(), self.0.size()) }
     }
 }

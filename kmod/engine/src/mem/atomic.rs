@@ -1,11 +1,12 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Atomic types of what goes without locks, and the words of memory that are accessed as such.
+//! Atomic types for lock-free code, and memory whose words are accessed as atomics.
 //!
-//! They are the language's own, but under `cfg(loom)`, where they are loom's: then a test runs a few threads in every order
-//! that the memory model allows, with every value that a load may see there (`tests/models.rs`, `make models`). What is to be
-//! tried so takes its types from here.
+//! They are the types of `core`, except under `cfg(loom)`, where they are loom's. There a test runs
+//! a few threads in every order that the memory model allows, with every value that a load may see
+//! (`tests/models.rs`, `make models`). Code that is to be tested that way takes its atomic types
+//! from here.
 
 #[cfg(loom)]
 pub use loom::hint::spin_loop;
@@ -26,39 +27,42 @@ mod words {
     use crate::error::NoMem;
     use crate::mem::alloc::Region;
 
-    /// Zeroed memory whose words everybody may read and write.
+    /// Zeroed memory whose words any thread may read and write.
     #[derive(Debug)]
     pub struct Words(Region);
 
     impl Words {
-        /// No memory.
+        /// Returns a value without memory.
         pub const fn empty() -> Self {
             Self(Region::empty())
         }
 
-        /// Allocates `size` zeroed bytes, a multiple of 8.
+        /// Allocates `size` zeroed bytes. `size` must be a multiple of 8.
         pub fn new(size: usize) -> Result<Self, NoMem> {
             Region::new(size).map(Self)
         }
 
-        /// Its size, bytes.
+        /// Returns the size in bytes.
         #[inline(always)]
         pub fn size(&self) -> usize {
             self.0.size()
         }
 
-        /// The aligned 32-bit word at `at`.
+        /// Returns the aligned 32-bit word at byte offset `at`; `None` if it is misaligned or out
+        /// of range.
         #[inline(always)]
         pub fn u32(&self, at: usize) -> Option<&AtomicU32> {
             if at % 4 != 0 || at.checked_add(4)? > self.size() {
                 return None;
             }
-            // SAFETY: the word lies in the region, which outlives the borrow, and is aligned as the region is to 8; it is
-            // accessed only atomically, as the region never gives a plain reference away.
+            // SAFETY: the word lies in the region, which outlives the borrow, and is aligned,
+            // because the region is aligned to 8. It is accessed only atomically, because this type
+            // never hands out a plain reference.
             Some(unsafe { &*self.0.ptr().add(at).cast() })
         }
 
-        /// The aligned 64-bit word at `at`.
+        /// Returns the aligned 64-bit word at byte offset `at`; `None` if it is misaligned or out
+        /// of range.
         #[inline(always)]
         pub fn u64(&self, at: usize) -> Option<&AtomicU64> {
             if at % 8 != 0 || at.checked_add(8)? > self.size() {
@@ -68,13 +72,13 @@ mod words {
             Some(unsafe { &*self.0.ptr().add(at).cast() })
         }
 
-        /// `n` 64-bit words from word `first` on.
+        /// Returns `n` 64-bit words from word `first` on.
         #[inline(always)]
         pub fn words(&self, first: usize, n: usize) -> Option<&[AtomicU64]> {
             self.all().get(first..first.wrapping_add(n))
         }
 
-        /// 64-bit word `n`.
+        /// Returns the 64-bit word `n`.
         #[inline(always)]
         pub fn word(&self, n: usize) -> Option<&AtomicU64> {
             self.all().get(n)
@@ -82,7 +86,7 @@ mod words {
 
         #[inline(always)]
         fn all(&self) -> &[AtomicU64] {
-            // SAFETY: as in `u32`; the region is aligned to 8 and holds so many whole words.
+            // SAFETY: as in `u32`; the region is aligned to 8 and holds this number of whole words.
             unsafe { core::slice::from_raw_parts(self.0.ptr().cast(), self.size() / 8) }
         }
     }
@@ -94,7 +98,8 @@ mod words {
     use crate::error::NoMem;
     use std::vec::Vec;
 
-    /// As the real one; loom's words lie beside each other nowhere. No word is used in both sizes.
+    /// A stand-in for the real type. loom's words cannot overlap, so each size has words of its
+    /// own. No word is used in both sizes.
     #[derive(Debug)]
     pub struct Words {
         long: Vec<AtomicU64>,

@@ -3,23 +3,25 @@
 
 //! Memory that several CPUs read and write at the same time.
 //!
-//! D gives no order between CPUs that use one global variable, so two stores to a string may mix. That must stay a
-//! matter of D, and not become undefined behaviour of the module: every access here is a relaxed atomic one, and always of
-//! the same size at the same place, as the memory model wants it. Bytes are read and written as parts of their words; a
-//! store to some bytes of a word may so undo another CPU's to its other bytes. Variables begin at words, so the two
-//! belong to one variable, whose stores may mix anyway. On the machines we know these are plain moves.
+//! D defines no order between CPUs that use one global variable, so two stores to a string may mix.
+//! This must remain a property of D programs and not become undefined behaviour of the module. So
+//! every access is a relaxed atomic one, and always has the same size at the same location, as the
+//! memory model requires. Bytes are read and written as parts of their words. A store to some bytes
+//! of a word may therefore undo another CPU's store to its other bytes. Variables start at word
+//! boundaries, so both stores are to the same variable, where they may mix anyway. On the supported
+//! processors these accesses are plain moves.
 //!
-//! The links of lists are 32-bit words of their own, never read as anything else.
+//! The links of lists are 32-bit words of their own, which are never accessed in another size.
 
 use super::atomic::{AtomicU32, AtomicU64, Ordering, Words};
 use crate::error::NoMem;
 
-/// Zeroed memory that everybody may read and write.
+/// Zeroed memory that any thread may read and write.
 #[derive(Debug)]
 pub struct Shared(Words);
 
 impl Shared {
-    /// No memory.
+    /// Returns a value without memory.
     pub const fn empty() -> Self {
         Self(Words::empty())
     }
@@ -30,37 +32,39 @@ impl Shared {
         Words::new(size).map(Self)
     }
 
-    /// Its size, bytes.
+    /// Returns the size in bytes.
     #[inline(always)]
     pub fn size(&self) -> usize {
         self.0.size()
     }
 
-    /// The aligned 32-bit word at `at`.
+    /// Returns the aligned 32-bit word at byte offset `at`; `None` if it is misaligned or out of
+    /// range.
     #[inline(always)]
     pub fn u32(&self, at: usize) -> Option<&AtomicU32> {
         self.0.u32(at)
     }
 
-    /// The aligned 64-bit word at `at`.
+    /// Returns the aligned 64-bit word at byte offset `at`; `None` if it is misaligned or out of
+    /// range.
     #[inline(always)]
     pub fn u64(&self, at: usize) -> Option<&AtomicU64> {
         self.0.u64(at)
     }
 
-    /// `n` 64-bit words from word `first` on.
+    /// Returns `n` 64-bit words from word `first` on.
     #[inline(always)]
     pub fn words(&self, first: usize, n: usize) -> Option<&[AtomicU64]> {
         self.0.words(first, n)
     }
 
-    /// 64-bit word `n`.
+    /// Returns the 64-bit word `n`.
     #[inline(always)]
     pub fn word(&self, n: usize) -> Option<&AtomicU64> {
         self.0.word(n)
     }
 
-    /// The bytes of the word that `at` lies in, from `at` on, and how many those are.
+    /// Returns the bytes from `at` to the end of the word that contains it, and their number.
     #[inline(always)]
     fn tail_of_word(&self, at: usize) -> Option<([u8; 8], usize)> {
         let skip = at % 8;
@@ -70,12 +74,12 @@ impl Shared {
         Some((bytes, 8 - skip))
     }
 
-    /// Whether all of `len` bytes from `at` on are within.
+    /// Whether all of the `len` bytes from `at` on are in range.
     pub fn lies_within(&self, at: usize, len: usize) -> bool {
         at.checked_add(len).is_some_and(|end| end <= self.size())
     }
 
-    /// Copies `out.len()` bytes from `at`; false where they do not all lie within.
+    /// Copies `out.len()` bytes from `at` to `out`. Returns `false` if they are not all in range.
     pub fn read(&self, mut at: usize, mut out: &mut [u8]) -> bool {
         if !self.lies_within(at, out.len()) {
             return false;
@@ -92,7 +96,7 @@ impl Shared {
         true
     }
 
-    /// Copies `from` to `at`; false, and nothing written, where it does not all lie within.
+    /// Copies `from` to `at`. Returns `false`, and writes nothing, if not all of it is in range.
     pub fn write(&self, mut at: usize, mut from: &[u8]) -> bool {
         if !self.lies_within(at, from.len()) {
             return false;
@@ -117,8 +121,8 @@ impl Shared {
         true
     }
 
-    /// Copies a string from `at` to `out`: bytes up to the first NUL, the end of `out` or the end of the region.
-    /// Returns how many there were.
+    /// Copies a string from `at` to `out`: bytes up to the first NUL, the end of `out` or the end
+    /// of the region. Returns their number.
     pub fn read_str(&self, at: usize, out: &mut [u8]) -> usize {
         let mut len = 0;
         while let Some((bytes, n)) = self.tail_of_word(at.wrapping_add(len)) {

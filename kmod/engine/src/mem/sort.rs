@@ -1,15 +1,17 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Sorting without recursion, allocation or panics. The sort of `core` recurses, which a kernel stack is too small to be asked for, and
-//! its panics are unknown to objtool.
+//! Sorting without recursion, allocation or panics. The sort of `core` recurses, for which a kernel
+//! stack is too small, and objtool does not know that its panic functions do not return.
 //!
-//! Most of what is sorted is in order but for a few, which are inserted where they belong; what is not is sorted by a heap.
+//! Most input is in order except for a few items, which insertion sort moves to their places. If
+//! that takes too many steps, heap sort does the rest.
 
-/// How many steps an item may be moved by insertion, on average, before a heap is cheaper.
+/// Average number of insertion steps per item above which heap sort is cheaper.
 const STEPS: usize = 4;
 
-/// Sorts `items`, so that `before(a, b)` is true of no `b` that comes before an `a`.
+/// Sorts `items`, so that `before(a, b)` holds for no `a` that is placed after `b`. The order of
+/// equal items is unspecified.
 pub fn sort<T>(items: &mut [T], before: impl Fn(&T, &T) -> bool) {
     if insert_all(items, &before) {
         return;
@@ -24,7 +26,8 @@ pub fn sort<T>(items: &mut [T], before: impl Fn(&T, &T) -> bool) {
     }
 }
 
-/// Moves each item before those that it belongs before; `false`: that takes too many steps, and was not done for all.
+/// Sorts by insertion. Returns `false` if that takes too many steps; the items are then only partly
+/// in order.
 fn insert_all<T>(items: &mut [T], before: &impl Fn(&T, &T) -> bool) -> bool {
     let mut left = items.len().saturating_mul(STEPS);
     for end in 1..items.len() {
@@ -44,7 +47,8 @@ fn insert_all<T>(items: &mut [T], before: &impl Fn(&T, &T) -> bool) -> bool {
     true
 }
 
-/// Moves `root` down until none of its children, up to `end`, belongs above it.
+/// Moves the item at `root` down the heap that ends before `end`, until no child of it belongs
+/// above it.
 fn sift_down<T>(items: &mut [T], mut root: usize, end: usize, before: &impl Fn(&T, &T) -> bool) {
     loop {
         let left = 2 * root + 1;

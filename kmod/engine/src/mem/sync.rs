@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Sharing between the control path and the CPUs, without waiting.
+//! Sharing between the control path and the CPUs without waiting.
 
 use super::shared::Shared;
 use super::vec::{Boxed, Vec};
@@ -11,7 +11,8 @@ use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-/// Claim to be the only thread of execution on a CPU. The engine's per-CPU memory hangs on it.
+/// A claim to be the only thread of execution on a CPU. Access to the engine's per-CPU memory
+/// requires one.
 #[derive(Debug)]
 pub struct Cpu(usize);
 
@@ -20,35 +21,37 @@ impl Cpu {
     ///
     /// # Safety
     ///
-    /// While the value lives, no other `Cpu` of the same index may exist in another thread of execution that can run
-    /// at the same time: the caller runs on that CPU with interrupts off, or the CPU is offline and cannot come back.
-    /// A claim *nested* in this one on the same CPU (an NMI) is allowed; the engine refuses it by itself.
+    /// While the value lives, no other `Cpu` of the same index may exist in another thread of
+    /// execution that can run at the same time. That holds if the caller runs on that CPU with
+    /// interrupts off, or if the CPU is offline and cannot come back. A claim *nested* in this one
+    /// on the same CPU (in an NMI) is allowed; the engine refuses it itself.
     pub unsafe fn claim(index: usize) -> Self {
         Self(index)
     }
 
-    /// The CPU's number.
+    /// Returns the CPU's number.
     #[inline(always)]
     pub fn index(&self) -> usize {
         self.0
     }
 }
 
-/// A value that is set at most once and then read by everybody.
+/// A value that is set at most once and may then be read by any thread.
 #[derive(Debug)]
 pub struct Once<T> {
-    /// Null until it is set.
+    /// Null until the value is set.
     value: AtomicPtr<T>,
     owns: PhantomData<T>,
 }
 
-// SAFETY: the value is shared by reference and dropped by whoever owns the cell; nothing else of it moves.
+// SAFETY: the value is shared by reference, and dropped by the owner of the cell; nothing else of
+// it moves between threads.
 unsafe impl<T: Send + Sync> Sync for Once<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send> Send for Once<T> {}
 
 impl<T> Once<T> {
-    /// A value that is not set.
+    /// Makes a cell without a value.
     pub const fn new() -> Self {
         Self {
             value: AtomicPtr::new(core::ptr::null_mut()),
@@ -56,15 +59,16 @@ impl<T> Once<T> {
         }
     }
 
-    /// The value, if it is set.
+    /// Returns the value, if it is set.
     #[inline(always)]
     pub fn get(&self) -> Option<&T> {
-        // SAFETY: a pointer that is not null came from `set`: it stays valid and unchanged until the cell is dropped,
-        // and Acquire shows the value that was written before it.
+        // SAFETY: a pointer that is not null came from `set`. It stays valid and unchanged until
+        // the cell is dropped, and Acquire makes the value visible that was written before it.
         unsafe { self.value.load(Ordering::Acquire).as_ref() }
     }
 
-    /// Sets the value, unless it has been set; returns it where it was.
+    /// Sets the value and returns a reference to it. If the cell has a value already, returns
+    /// `value` as the error.
     pub fn set(&self, value: Boxed<T>) -> Result<&T, Boxed<T>> {
         let new = value.into_raw();
         let null = core::ptr::null_mut();
@@ -74,7 +78,7 @@ impl<T> Once<T> {
         {
             // SAFETY: the pointer came from a box, and now belongs to this cell.
             Ok(_) => Ok(unsafe { &*new }),
-            // SAFETY: the pointer came from `into_raw` above, and nobody has seen it.
+            // SAFETY: the pointer came from `into_raw` above, and no other thread has seen it.
             Err(_) => Err(unsafe { Boxed::from_raw(new) }),
         }
     }
@@ -84,7 +88,8 @@ impl<T> Drop for Once<T> {
     fn drop(&mut self) {
         let value = *self.value.get_mut();
         if !value.is_null() {
-            // SAFETY: `set` put a box's pointer here, and an exclusive reference means that nobody borrows the value.
+            // SAFETY: `set` stored a box's pointer here, and the exclusive reference excludes
+            // borrows of the value.
             drop(unsafe { Boxed::from_raw(value) });
         }
     }
@@ -96,19 +101,19 @@ impl<T> Default for Once<T> {
     }
 }
 
-/// A value for the control path: whoever finds it taken is refused. The framework serialises its control calls, so a
-/// refusal shows a mistake there, and is no reason to spin with a mutex held.
+/// A value for the control path. A caller that finds it taken is refused. The framework serialises
+/// its control calls, so a refusal means a bug there; spinning with a mutex held would be wrong.
 #[derive(Debug)]
 pub struct TryLock<T> {
     taken: AtomicBool,
     value: UnsafeCell<T>,
 }
 
-// SAFETY: `taken` lets one guard exist at a time, and the guard is the only way to the value.
+// SAFETY: `taken` allows one guard at a time, and only the guard gives access to the value.
 unsafe impl<T: Send> Sync for TryLock<T> {}
 
 impl<T> TryLock<T> {
-    /// A free lock around `value`.
+    /// Makes a free lock around `value`.
     pub const fn new(value: T) -> Self {
         Self {
             taken: AtomicBool::new(false),
@@ -116,7 +121,7 @@ impl<T> TryLock<T> {
         }
     }
 
-    /// Takes the value, unless somebody has it.
+    /// Takes the lock; `None` if it is taken already.
     pub fn take(&self) -> Option<Guard<'_, T>> {
         self.taken
             .compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed)
@@ -128,7 +133,7 @@ impl<T> TryLock<T> {
     }
 }
 
-/// Exclusive access to a guarded value; gives it back when dropped.
+/// Exclusive access to a guarded value. Dropping it releases the value.
 #[derive(Debug)]
 pub struct Guard<'a, T> {
     flag: &'a AtomicBool,
@@ -139,7 +144,7 @@ impl<T> Deref for Guard<'_, T> {
     type Target = T;
     #[inline(always)]
     fn deref(&self) -> &T {
-        // SAFETY: while the flag is set, this guard is the only one with access.
+        // SAFETY: while the flag is set, this guard is the only access to the value.
         unsafe { &*self.value }
     }
 }
@@ -159,26 +164,27 @@ impl<T> Drop for Guard<'_, T> {
     }
 }
 
-/// A value for each CPU that was given one, reached only with a claim to that CPU.
+/// A value for each CPU that was given one, accessible only with a claim to that CPU.
 ///
-/// Invariant: a slot's value is accessed only between setting and clearing `busy`, by the one thread of execution that
-/// holds the CPU's claim. A nested claim (an NMI within the claim) finds `busy` set and is refused; plain loads and
-/// stores suffice for that, as both run on the same CPU.
+/// Invariant: a slot's value is accessed only between the setting and the clearing of `busy`, by
+/// the one thread of execution that holds the CPU's claim. A nested claim (in an NMI during the
+/// claim) finds `busy` set and is refused. Plain loads and stores suffice for that, because both
+/// run on the same CPU.
 #[derive(Debug)]
 pub struct PerCpu<T>(Vec<Once<Slot<T>>>);
 
-/// A CPU's value, in [`PerCpu`].
+/// The value of a CPU in [`PerCpu`].
 #[derive(Debug)]
 pub struct Slot<T> {
     busy: AtomicBool,
     value: UnsafeCell<T>,
 }
 
-// SAFETY: by the invariant above; the values move between threads only through claims.
+// SAFETY: by the invariant of `PerCpu`; the values move between threads only through claims.
 unsafe impl<T: Send> Sync for Slot<T> {}
 
 impl<T> Slot<T> {
-    /// One that nobody has entered.
+    /// Makes a slot that is not in use.
     pub const fn new(value: T) -> Self {
         Self {
             busy: AtomicBool::new(false),
@@ -188,12 +194,13 @@ impl<T> Slot<T> {
 }
 
 impl<T> PerCpu<T> {
-    /// Room for the values of `ncpus` CPUs.
+    /// Makes room for the values of `ncpus` CPUs.
     pub fn new(ncpus: usize) -> Result<Self, NoMem> {
         Vec::try_from_fn(ncpus, |_| Ok(Once::new())).map(Self)
     }
 
-    /// Gives `cpu` a value, which is dropped where the CPU has one, or can have none.
+    /// Gives `cpu` a value. If the CPU has one already, or its number is out of range, `value` is
+    /// dropped.
     pub fn set(&self, cpu: usize, value: Boxed<Slot<T>>) {
         if let Some(place) = self.0.get(cpu) {
             let _ = place.set(value);
@@ -205,7 +212,8 @@ impl<T> PerCpu<T> {
         self.0.get(cpu).is_some_and(|slot| slot.get().is_some())
     }
 
-    /// The value of `cpu`; `None` where the CPU has none, or it is in use by what this one interrupted.
+    /// Returns the value of `cpu`; `None` if the CPU has none, or if the context that this one
+    /// interrupted is using it.
     #[inline(always)]
     pub fn enter<'a>(&'a self, cpu: &'a Cpu) -> Option<Guard<'a, T>> {
         let slot = self.0.get(cpu.index())?.get()?;
@@ -221,8 +229,10 @@ impl<T> PerCpu<T> {
     }
 }
 
-/// A growing table of rows of `N` numbers that is read on any CPU while it grows: chunk `k` has `FIRST << k` rows and is never
-/// moved. Whoever finds a number sees what was written before it.
+/// A growing table of rows of `N` numbers that any CPU may read while it grows. Chunk `k` has
+/// `FIRST << k` rows and is never moved. A reader that finds a number sees what was written before
+/// that number was set. A row is not read as a whole: a reader may see some numbers of a row that
+/// is being set, and not the others.
 #[derive(Debug, Default)]
 pub struct Growing<const N: usize> {
     chunks: [Once<Shared>; CHUNKS],
@@ -238,7 +248,7 @@ impl<const N: usize> Growing<N> {
         (chunk < CHUNKS).then(|| (chunk, (index - begin) * N * 4))
     }
 
-    /// Row `index`; zeros where it was never set.
+    /// Returns row `index`; zeros if it was never set.
     #[inline]
     pub fn get(&self, index: usize) -> [u32; N] {
         let mut row = [0; N];
@@ -309,7 +319,7 @@ mod tests {
     #[test]
     fn a_nested_claim_is_refused() {
         let slots = PerCpu::new(3).unwrap();
-        // A second value, and one of a CPU that cannot be.
+        // A second value for a CPU, and one for a CPU whose number is out of range.
         for (cpu, value) in [(1, 1), (1, 2), (3, 3)] {
             slots.set(cpu, Boxed::new(Slot::new(value)).unwrap());
         }

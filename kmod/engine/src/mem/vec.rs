@@ -11,7 +11,8 @@ use core::ptr::NonNull;
 
 /// A growing array.
 ///
-/// Invariant: the region holds at least `len * size_of::<T>()` bytes, and the first `len` elements are initialised.
+/// Invariant: the region holds at least `len * size_of::<T>()` bytes, and the first `len` elements
+/// are initialised.
 #[derive(Debug)]
 pub struct Vec<T> {
     mem: Region,
@@ -28,7 +29,7 @@ impl<T> Default for Vec<T> {
 impl<T> Vec<T> {
     const FITS: () = assert!(align_of::<T>() <= ALIGN);
 
-    /// An array without elements or memory.
+    /// Makes an array without elements or memory.
     pub const fn new() -> Self {
         Self {
             mem: Region::empty(),
@@ -37,7 +38,7 @@ impl<T> Vec<T> {
         }
     }
 
-    /// An array with room for `capacity` elements.
+    /// Makes an array with room for `capacity` elements.
     pub fn with_capacity(capacity: usize) -> Result<Self, NoMem> {
         let () = Self::FITS;
         let size = capacity.checked_mul(size_of::<T>()).ok_or(NoMem)?;
@@ -48,7 +49,7 @@ impl<T> Vec<T> {
         })
     }
 
-    /// An array of `len` elements that `make` makes.
+    /// Makes an array of `len` elements, which `make` returns for each index.
     pub fn try_from_fn<E: From<NoMem>>(
         len: usize,
         mut make: impl FnMut(usize) -> Result<T, E>,
@@ -60,6 +61,7 @@ impl<T> Vec<T> {
         Ok(this)
     }
 
+    /// Elements of size 0 need no memory, so there is room for any number of them.
     fn capacity(&self) -> usize {
         self.mem
             .size()
@@ -67,14 +69,14 @@ impl<T> Vec<T> {
             .unwrap_or(usize::MAX)
     }
 
-    /// Makes room for `more` elements beyond those that are there.
+    /// Makes room for `more` further elements.
     pub fn reserve(&mut self, more: usize) -> Result<(), NoMem> {
         let need = self.len.checked_add(more).ok_or(NoMem)?;
         if need <= self.capacity() {
             return Ok(());
         }
         let grown = Self::with_capacity(need.max(self.len.saturating_mul(2)).max(4))?;
-        // SAFETY: both regions hold `len` elements at least, and are different ones.
+        // SAFETY: both regions hold at least `len` elements, and are different ones.
         unsafe {
             core::ptr::copy_nonoverlapping(
                 self.mem.ptr().cast_const(),
@@ -83,7 +85,7 @@ impl<T> Vec<T> {
             );
         }
         let len = self.len;
-        // The elements have moved out; only the old memory is to be dropped.
+        // The elements have moved out, so only the old memory must be dropped.
         self.len = 0;
         *self = grown;
         self.len = len;
@@ -99,7 +101,7 @@ impl<T> Vec<T> {
         Ok(())
     }
 
-    /// Moves all elements of `other` behind these.
+    /// Moves all elements of `other` to the end of this array. On an error both are unchanged.
     pub fn append(&mut self, other: &mut Self) -> Result<(), NoMem> {
         self.reserve(other.len)?;
         // SAFETY: `reserve` made room, and two arrays do not share memory.
@@ -111,15 +113,16 @@ impl<T> Vec<T> {
             );
         }
         self.len += other.len;
-        // They have moved out.
+        // The elements have moved out, so `other` must not drop them.
         other.len = 0;
         Ok(())
     }
 
-    /// Takes the last element away.
+    /// Removes and returns the last element.
     pub fn pop(&mut self) -> Option<T> {
         self.len = self.len.checked_sub(1)?;
-        // SAFETY: the element at the new `len` is initialised, and is forgotten by the shorter length.
+        // SAFETY: the element at the new `len` is initialised, and the shorter length makes the
+        // array forget it.
         Some(unsafe { self.mem.ptr().cast::<T>().add(self.len).read() })
     }
 
@@ -132,7 +135,7 @@ impl<T> Vec<T> {
 }
 
 impl<T: Copy> Vec<T> {
-    /// A copy of `from`.
+    /// Makes a copy of `from`.
     pub fn copy_of(from: &[T]) -> Result<Self, NoMem> {
         let mut this = Self::new();
         this.extend(from)?;
@@ -178,7 +181,7 @@ impl<T> DerefMut for Vec<T> {
     }
 }
 
-/// A value of its own in memory of its own, whose address never changes.
+/// A single value in its own allocation, whose address never changes.
 ///
 /// Invariant: the region holds one initialised value.
 #[derive(Debug)]
@@ -187,12 +190,12 @@ pub struct Boxed<T> {
     owns: PhantomData<T>,
 }
 
-// SAFETY: a box owns its value like the value itself would be owned.
+// SAFETY: a box owns its value, so it may be sent if the value may be.
 unsafe impl<T: Send> Send for Boxed<T> {}
 // SAFETY: as above, for shared references.
 unsafe impl<T: Sync> Sync for Boxed<T> {}
 
-/// Memory for a value that is not there yet, so that moving it in cannot fail.
+/// Memory for a value that does not exist yet, so that moving it in cannot fail.
 #[derive(Debug)]
 pub struct Room<T> {
     mem: Region,
@@ -202,7 +205,7 @@ pub struct Room<T> {
 impl<T> Room<T> {
     const FITS: () = assert!(align_of::<T>() <= ALIGN && size_of::<T>() != 0);
 
-    /// Memory for one value.
+    /// Allocates memory for one value.
     pub fn new() -> Result<Self, NoMem> {
         let () = Self::FITS;
         Ok(Self {
@@ -211,10 +214,10 @@ impl<T> Room<T> {
         })
     }
 
-    /// Moves the value in.
+    /// Moves the value into the memory.
     pub fn fill(self, value: T) -> Boxed<T> {
         let at = self.mem.into_raw().cast::<T>();
-        // SAFETY: `new` allocated memory for one value, which nobody else knows.
+        // SAFETY: `new` allocated memory for one value, and nothing else refers to it.
         unsafe { at.write(value) }
         Boxed {
             at,
@@ -224,24 +227,25 @@ impl<T> Room<T> {
 }
 
 impl<T> Boxed<T> {
-    /// Moves `value` into memory of its own.
+    /// Moves `value` into an allocation of its own.
     pub fn new(value: T) -> Result<Self, NoMem> {
         Ok(Room::new()?.fill(value))
     }
 
-    /// Gives the value's address away; [`from_raw`](Self::from_raw) takes it back.
+    /// Returns the value's address without dropping the value; [`from_raw`](Self::from_raw) takes
+    /// it back.
     pub(super) fn into_raw(self) -> *mut T {
         core::mem::ManuallyDrop::new(self).at.as_ptr()
     }
 
-    /// Takes back what [`into_raw`](Self::into_raw) gave away.
+    /// Rebuilds the box from what [`into_raw`](Self::into_raw) returned.
     ///
     /// # Safety
     ///
-    /// `at` came from `into_raw`, and is given back once.
+    /// `at` must come from `into_raw`, and must be passed here only once.
     pub(super) unsafe fn from_raw(at: *mut T) -> Self {
         Self {
-            // SAFETY: `into_raw` gives no null pointer.
+            // SAFETY: `into_raw` never returns a null pointer.
             at: unsafe { NonNull::new_unchecked(at) },
             owns: PhantomData,
         }

@@ -1,15 +1,16 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Conversions among the formats, and from and to integers.
+//! Conversions between the formats, and from and to integers.
 //!
-//! An integer becomes the nearest number. A number becomes an integer by losing what is behind its point, as in C; where C
-//! leaves open what becomes of a number that the integer cannot hold, it becomes the nearest integer, and NaN zero.
+//! An integer becomes the nearest number. A number becomes an integer by dropping its fraction, as
+//! in C. C does not define the result for a number that the integer cannot hold: here it is the
+//! nearest integer, and 0 for NaN.
 
 use super::format::{infinity, nan, round, unpack, zero, Exact, Number};
 use super::Format;
 
-/// `number` in the format `G`.
+/// Converts `number` to the format `G`.
 pub fn convert<F: Format, G: Format>(number: F) -> G {
     match unpack(number) {
         Number::Nan => nan(),
@@ -19,12 +20,12 @@ pub fn convert<F: Format, G: Format>(number: F) -> G {
     }
 }
 
-/// The number that is nearest to `value`.
+/// Returns the number that is nearest to `value`.
 pub fn from_u64<F: Format>(value: u64) -> F {
     from_magnitude(false, value)
 }
 
-/// The number that is nearest to `value`.
+/// Returns the number that is nearest to `value`.
 pub fn from_i64<F: Format>(value: i64) -> F {
     from_magnitude(value < 0, value.unsigned_abs())
 }
@@ -33,7 +34,7 @@ fn from_magnitude<F: Format>(negative: bool, magnitude: u64) -> F {
     Exact::normal(negative, 63, u128::from(magnitude) << 64).map_or(zero(false), round)
 }
 
-/// The integer part of `number`.
+/// Returns the integer part of `number`, limited to the range of `i64`; 0 for NaN.
 pub fn to_i64<F: Format>(number: F) -> i64 {
     let number = unpack(number);
     let magnitude = integer_part(number);
@@ -44,7 +45,8 @@ pub fn to_i64<F: Format>(number: F) -> i64 {
     }
 }
 
-/// The integer part of `number`, 0 if that is negative.
+/// Returns the integer part of `number`, limited to the range of `u64`: 0 if the number is
+/// negative. NaN gives 0.
 pub fn to_u64<F: Format>(number: F) -> u64 {
     let number = unpack(number);
     match number.is_negative() {
@@ -53,7 +55,7 @@ pub fn to_u64<F: Format>(number: F) -> u64 {
     }
 }
 
-/// The integer part of a number's magnitude, or the greatest integer.
+/// Returns the integer part of a number's magnitude, limited to `u64::MAX`.
 fn integer_part(number: Number) -> u64 {
     match number {
         Number::Nan | Number::Zero(_) => 0,

@@ -1,26 +1,27 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Formats of floating-point numbers: taking them apart, and rounding to them.
+//! Formats of floating-point numbers: unpacking, and rounding to a format.
 //!
-//! What IEEE 754 and x87 call a format is a precision, a greatest exponent, and where the bits lie. An exponent field of
-//! zero has the least exponent and no integer bit (a subnormal number, or zero); one of all ones has infinity and NaN. Where
-//! x87 has its integer bit written out, numbers without one that should have it are invalid to it, and are NaN here.
+//! A format of IEEE 754 or x87 is defined by a precision, a maximum exponent, and a layout of bits.
+//! An exponent field of zero means the minimum exponent and no integer bit (a subnormal number, or
+//! zero); a field of all ones means infinity or NaN. x87's format stores the integer bit. A number
+//! that lacks an integer bit that it must have is invalid there, and is NaN here.
 
-/// A format of floating-point numbers, and a number of it as bits.
+/// A format of floating-point numbers. A value of the type is the bits of a number.
 pub trait Format: Copy {
-    /// Bits of the significand, the integer bit counted.
+    /// Bits of the significand, including the integer bit.
     const PRECISION: u32;
-    /// Greatest exponent; the least of a normal number is 1 less it.
+    /// Maximum exponent. The minimum exponent of a normal number is 1 minus it.
     const MAX_EXPONENT: i32;
 
-    /// Sign, exponent field, and significand with its integer bit.
+    /// Returns sign, exponent field, and significand with its integer bit.
     fn fields(self) -> (bool, i32, u64);
 
-    /// The number of these fields.
+    /// Makes the number with these fields.
     fn from_fields(negative: bool, exponent: i32, significand: u64) -> Self;
 
-    /// The same with the other sign.
+    /// Returns the number with the opposite sign.
     fn negated(self) -> Self;
 }
 
@@ -32,7 +33,7 @@ pub struct Single(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Double(pub u64);
 
-/// x87's extended format, whose integer bit is written out: C's `long double` on x86.
+/// x87's extended format, which stores the integer bit: C's `long double` on x86.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extended {
     /// Sign and exponent.
@@ -41,12 +42,12 @@ pub struct Extended {
     pub significand: u64,
 }
 
-/// The integer bit of a significand of format `F`.
+/// Returns the integer bit of a significand of format `F`.
 const fn integer_bit<F: Format>() -> u64 {
     1 << (F::PRECISION - 1)
 }
 
-/// The exponent field of infinity and NaN.
+/// Returns the exponent field of infinity and NaN.
 const fn all_ones<F: Format>() -> i32 {
     2 * F::MAX_EXPONENT + 1
 }
@@ -123,7 +124,7 @@ impl Format for Extended {
     }
 }
 
-/// A number taken apart. What is not `Nan` has its sign: whether it is negative.
+/// An unpacked number. The `bool` is whether it is negative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Number {
     Nan,
@@ -136,9 +137,9 @@ pub(super) enum Number {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Finite {
     pub negative: bool,
-    /// Of the significand's top bit.
+    /// Exponent of the significand's top bit.
     pub exponent: i32,
-    /// Its top bit is set.
+    /// The significand, with its top bit set.
     pub significand: u64,
 }
 
@@ -151,7 +152,7 @@ impl Number {
         }
     }
 
-    /// What numbers of one sign are ordered by.
+    /// Returns a key that orders numbers of the same sign.
     pub fn magnitude(self) -> (i32, u64) {
         match self {
             Self::Zero(_) => (i32::MIN, 0),
@@ -167,18 +168,20 @@ impl Finite {
     }
 }
 
-/// A result before it is rounded: exact, but for its lowest bit, which is set as well if anything below it is.
+/// A result before rounding. It is exact except for its lowest bit, which is also set if any bit
+/// below it is.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Exact {
     negative: bool,
-    /// Of the significand's top bit.
+    /// Exponent of the significand's top bit.
     exponent: i32,
-    /// Its top bit is set.
+    /// The significand, with its top bit set.
     significand: u128,
 }
 
 impl Exact {
-    /// The number whose significand has its top bit at `exponent`, set or not; `None` if it is zero.
+    /// Normalises a number; `exponent` is that of the significand's top bit, set or not. `None` if
+    /// it is zero.
     pub fn normal(negative: bool, exponent: i32, significand: u128) -> Option<Self> {
         let zeros = significand.leading_zeros();
         Some(Self {
@@ -212,7 +215,7 @@ pub(super) fn zero<F: Format>(negative: bool) -> F {
     F::from_fields(negative, 0, 0)
 }
 
-/// Takes a number apart.
+/// Unpacks a number.
 pub(super) fn unpack<F: Format>(number: F) -> Number {
     let (negative, field, significand) = number.fields();
     if field != 0 && significand & integer_bit::<F>() == 0 {
@@ -236,12 +239,13 @@ pub(super) fn unpack<F: Format>(number: F) -> Number {
     })
 }
 
-/// The number of format `F` that is nearest to `exact`, of two equally near ones the even one.
+/// Returns the number of format `F` that is nearest to `exact`; if two are equally near, the even
+/// one.
 pub(super) fn round<F: Format>(exact: Exact) -> F {
     const HALF: u128 = 1 << 127;
     let least = 1 - F::MAX_EXPONENT;
     let mut exponent = exact.exponent.max(least);
-    // Below the least exponent bits of the significand are lost.
+    // Below the minimum exponent more bits of the significand are lost.
     let lost = (exponent - exact.exponent) as u32 + 128 - F::PRECISION;
     let (kept, rest) = match lost {
         ..128 => (
@@ -249,13 +253,13 @@ pub(super) fn round<F: Format>(exact: Exact) -> F {
             exact.significand << (128 - lost),
         ),
         128 => (0, exact.significand),
-        // Less than half of the least number.
+        // Less than half of the smallest number.
         _ => (0, 1),
     };
     let up = rest > HALF || rest == HALF && kept & 1 != 0;
     let significand = match kept.checked_add(u64::from(up)) {
         Some(sum) if sum >> (F::PRECISION - 1) <= 1 => sum,
-        // All bits were set: the next number is a power of two.
+        // All bits were set, so the next number is a power of two.
         _ => {
             exponent += 1;
             integer_bit::<F>()

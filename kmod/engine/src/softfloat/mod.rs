@@ -3,18 +3,22 @@
 
 //! Floating-point arithmetic without a floating-point unit.
 //!
-//! A probe fires in the middle of anything, and the unit's registers belong to whoever was interrupted, so programs compute in
-//! integers. A number is taken apart ([`format`]) into a sign, an exponent and a significand of 64 bits, which holds
-//! those of all formats; an operation makes of them a result that is exact, or whose lowest bit tells that it is not ("sticky");
-//! and one function rounds that to the format asked for: to the nearest, of two equally near ones to the even one.
-//! So `float`, `double` and x87's `long double` differ in three constants, and every result is what IEEE 754 says it is.
+//! A probe may fire in the middle of any computation, when the unit's registers belong to the
+//! interrupted code. So programs compute in integers (INV-8). A number is unpacked ([`format`])
+//! into a sign, an exponent and a significand of 64 bits, which can hold the significand of every
+//! format. An operation computes from them a result that is exact, or whose lowest bit says that it
+//! is not ("sticky"). One function rounds that result to the required format: to the nearest
+//! number, and if two are equally near, to the even one. So `float`, `double` and x87's `long
+//! double` differ in three constants, and every result is the one that IEEE 754 defines.
 //!
-//! There is one NaN, the quiet one without a sign: which of its operands' an operation hands on is left to it by the
-//! standard. There are no exceptions and no flags: what is invalid gives NaN, a division by zero infinity.
+//! There is only one NaN, the quiet one without a sign; the standard lets an operation choose which
+//! NaN it returns. There are no exceptions and no flags: an invalid operation returns NaN, and a
+//! division of a nonzero number by zero infinity.
 //!
-//! Invariant: no `f32` or `f64` stands in this module, nothing in it panics, and all of it ends after a fixed number of
-//! steps.
-// Exponents stay within a few times 2^14 of zero; significands are shifted by less than their width.
+//! Invariant: this module contains no `f32` or `f64`, nothing in it panics, and every function ends
+//! after a fixed number of steps.
+// Exponents stay within a few times 2^14 of zero; significands are shifted by less than their
+// width.
 #![allow(clippy::arithmetic_side_effects)]
 
 mod convert;
@@ -30,7 +34,7 @@ pub use format::{Double, Extended, Format, Single};
 use core::cmp::Ordering;
 use format::{infinity, nan, round, unpack, zero, Exact, Finite, Number};
 
-/// `a + b`.
+/// Returns `a + b`.
 pub fn add<F: Format>(a: F, b: F) -> F {
     use Number::*;
     match (unpack(a), unpack(b)) {
@@ -46,19 +50,20 @@ pub fn add<F: Format>(a: F, b: F) -> F {
     }
 }
 
-/// `a - b`.
+/// Returns `a - b`.
 pub fn sub<F: Format>(a: F, b: F) -> F {
     add(a, b.negated())
 }
 
-/// The sum of two numbers; `None` is zero.
+/// Returns the sum of two numbers; `None` if it is zero.
 fn sum(x: Finite, y: Finite) -> Option<Exact> {
     let (large, small) = match x.magnitude() < y.magnitude() {
         true => (y, x),
         false => (x, y),
     };
-    // A bit above is left for the carry; what is shifted out below has at least 62 bits between itself and the last
-    // one that any format keeps, so that one sticky bit stands for all of it, in a difference as well.
+    // The top bit is left free for the carry. Bits that are shifted out at the bottom are at least
+    // 62 bits below the last one that any format keeps, so one sticky bit can stand for all of
+    // them, in a difference too.
     let top = u128::from(large.significand) << 63;
     let distance = large.exponent.abs_diff(small.exponent);
     let low = shift_sticky(u128::from(small.significand) << 63, distance);
@@ -69,7 +74,7 @@ fn sum(x: Finite, y: Finite) -> Option<Exact> {
     Exact::normal(large.negative, large.exponent + 1, significand)
 }
 
-/// `value` shifted right, its lowest bit set if any that is lost was.
+/// Returns `value` shifted right; its lowest bit is set if any bit that was shifted out was.
 fn shift_sticky(value: u128, by: u32) -> u128 {
     match value.checked_shr(by) {
         Some(kept) => kept | u128::from(kept << by != value),
@@ -77,7 +82,7 @@ fn shift_sticky(value: u128, by: u32) -> u128 {
     }
 }
 
-/// `a * b`.
+/// Returns `a * b`.
 pub fn mul<F: Format>(a: F, b: F) -> F {
     use Number::*;
     let (x, y) = (unpack(a), unpack(b));
@@ -94,7 +99,7 @@ pub fn mul<F: Format>(a: F, b: F) -> F {
     }
 }
 
-/// `a / b`.
+/// Returns `a / b`.
 pub fn div<F: Format>(a: F, b: F) -> F {
     use Number::*;
     let (x, y) = (unpack(a), unpack(b));
@@ -111,13 +116,15 @@ pub fn div<F: Format>(a: F, b: F) -> F {
     }
 }
 
-/// `dividend / divisor` with 127 bits behind the point, the last of which is sticky. The top bit of both is set.
+/// Returns `dividend / divisor` with 127 bits after the binary point, the last of which is sticky.
+/// The top bit of both must be set.
 fn quotient(dividend: u64, divisor: u64) -> u128 {
     let (mut quotient, mut rest) = match dividend.checked_sub(divisor) {
         Some(rest) => (1, rest),
         None => (0, dividend),
     };
-    // Three digits make 96 bits: more than any format has, and the kernel has no division of wider numbers.
+    // Three digits give 96 bits, which is more than any format has. The kernel has no division of
+    // wider numbers.
     for _ in 0..3 {
         let digit;
         (digit, rest) = next_digit(rest, divisor);
@@ -126,10 +133,11 @@ fn quotient(dividend: u64, divisor: u64) -> u128 {
     quotient << 31 | u128::from(rest != 0)
 }
 
-/// The next digit of `rest / divisor` in base 2^32, and what is left then; `rest` is less than `divisor`.
+/// Returns the next digit of `rest / divisor` in base 2^32, and the remainder. `rest` must be less
+/// than `divisor`.
 ///
-/// The divisor's upper half alone says what the digit is, or one or two more (Knuth, The Art of Computer Programming,
-/// vol. 2, 4.3.1, theorem B): its top bit is set.
+/// The divisor's upper half alone determines the digit up to an excess of at most two (Knuth, The
+/// Art of Computer Programming, vol. 2, 4.3.1, theorem B), because the divisor's top bit is set.
 fn next_digit(rest: u64, divisor: u64) -> (u64, u64) {
     let estimate = rest.checked_div(divisor >> 32).unwrap_or(0);
     let mut digit = estimate.min(u64::from(u32::MAX));
@@ -144,7 +152,7 @@ fn next_digit(rest: u64, divisor: u64) -> (u64, u64) {
     (digit, (rest - product) as u64)
 }
 
-/// How `a` compares with `b`; `None` if either is no number.
+/// Compares `a` with `b`; `None` if either is NaN.
 pub fn compare<F: Format>(a: F, b: F) -> Option<Ordering> {
     use Number::*;
     let (x, y) = (unpack(a), unpack(b));

@@ -1,12 +1,13 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Every operation against the floating-point unit of the host, on random numbers of which many are special.
+//! Every operation compared with the host's floating-point unit, on random numbers, many of them
+//! special.
 
 use super::*;
 use proptest::prelude::*;
 
-/// Bits of which many are of numbers that are special, or near to such.
+/// Bits of doubles, many of them special or close to special ones.
 fn doubles() -> impl Strategy<Value = u64> {
     const EXPONENTS: &[u64] = &[
         0, 1, 2, 51, 52, 53, 969, 970, 1021, 1022, 1023, 1024, 1074, 1075, 1085, 1086, 1087, 2045,
@@ -72,7 +73,7 @@ fn singles() -> impl Strategy<Value = u32> {
     prop_oneof![any::<u32>(), signed, near]
 }
 
-/// Whether two doubles are the same: in all bits, or both no number.
+/// Whether two doubles are the same: equal in all bits, or both NaN.
 fn same(ours: Double, host: f64) -> bool {
     ours.0 == host.to_bits() || host.is_nan() && f64::from_bits(ours.0).is_nan()
 }
@@ -81,7 +82,7 @@ fn same_single(ours: Single, host: f32) -> bool {
     ours.0 == host.to_bits() || host.is_nan() && f32::from_bits(ours.0).is_nan()
 }
 
-/// The number in x87's format, which holds every double.
+/// Returns the number in x87's format, which can represent every double.
 fn extended(bits: u64) -> Extended {
     convert(Double(bits))
 }
@@ -110,7 +111,7 @@ proptest! {
         prop_assert_eq!(compare(x, y), p.partial_cmp(&q), "{:e} and {:e}", p, q);
     }
 
-    /// The machine has no operations of its own for them: it computes in doubles and rounds once more.
+    /// The DIF machine has no operations for singles: it computes in doubles and rounds once more.
     #[test]
     fn singles_may_be_computed_in_doubles(a in singles(), b in singles()) {
         let (x, y): (Double, Double) = (convert(Single(a)), convert(Single(b)));
@@ -135,7 +136,8 @@ proptest! {
         prop_assert_eq!(to_u64(Single(b)), q as u64, "{:e}", q);
     }
 
-    /// x87 holds the sum and product of singles exactly, so that rounding once gives the host's.
+    /// x87's format holds the sum and the product of singles exactly, so rounding once gives the
+    /// host's result.
     #[test]
     fn extended_numbers_hold_more(a in singles(), b in singles(), c in doubles()) {
         let (x, y): (Extended, Extended) = (convert(Single(a)), convert(Single(b)));
@@ -148,7 +150,7 @@ proptest! {
 
     #[test]
     fn extended_arithmetic_is_within_half_a_unit(a in 1u64.., b in 1u64..) {
-        // Integers of 64 bits: what is exact is known in 128.
+        // The operands are integers of 64 bits, so the exact result is known in 128 bits.
         let (x, y): (Extended, Extended) = (from_u64(a), from_u64(b));
         let exact = u128::from(a) * u128::from(b);
         let product = mul(x, y);
@@ -158,7 +160,8 @@ proptest! {
         let unit = if shift > 0 { 1u128 << shift } else { 0 };
         let (error, half) = (rounded.abs_diff(exact), unit / 2);
         prop_assert!(error < half || error == half && (unit < 2 || product.significand & 1 == 0), "{a} * {b}");
-        // A product divided by a factor is the other factor if it was exact, and near to it if it was not.
+        // A product divided by a factor gives the other factor if the product was exact, and a
+        // number close to it otherwise.
         let back = to_u64(div(product, y));
         prop_assert!(back.abs_diff(a) <= 1 || error != 0, "{a} * {b} / {b}");
         let total: Extended = add(x, y);
@@ -170,7 +173,7 @@ proptest! {
     }
 }
 
-/// Numbers that a C compiler's `long double` gave.
+/// Results of `long double` arithmetic as compiled by a C compiler.
 #[test]
 fn extended_numbers_are_those_of_c() {
     let one: Extended = from_u64(1);
@@ -235,7 +238,7 @@ fn ends_of_the_extended_range() {
             significand: 2
         }
     );
-    // The least normal number and the greatest subnormal one are neighbours.
+    // The smallest normal number and the largest subnormal one are neighbours.
     let normal = Extended {
         high: 1,
         significand: 1 << 63,
@@ -272,7 +275,7 @@ fn what_x87_has_no_meaning_for_is_no_number() {
         assert_eq!(compare(invalid, invalid), None, "{invalid:x?}");
         assert_eq!(to_i64(invalid), 0);
     }
-    // A significand with its integer bit has the least exponent, whether the field says so or not.
+    // A significand with its integer bit has the minimum exponent, whether the field is 0 or 1.
     let (written, meant) = (
         Extended {
             high: 0,

@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What the x87 unit of a processor gave, for which Rust has no type: random operands, many of them at the edge of
-//! something.
+//! Results of a processor's x87 unit, for whose format Rust has no type: random operands, many of
+//! them corner cases.
 
 use super::{add, compare, div, mul, sub, Extended};
 
-/// Sign and exponent, and significand.
+/// Sign and exponent; significand.
 type Bits = (u16, u64);
 
 /// Two numbers, and their sum, difference, product and quotient.

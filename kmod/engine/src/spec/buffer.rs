@@ -3,8 +3,9 @@
 
 //! A CPU's pieces of the speculations: `specsize` bytes for each.
 //!
-//! Records lie in a piece as they will in the principal buffer, to which they are moved in one go and in their order.
-//! They get the time of that, as if they had been recorded then: times never step back within a buffer.
+//! Records lie in a piece as they will lie in the principal buffer, to which they are moved at once
+//! and in order. They get the time of the move, as if they had been recorded then, because times
+//! never decrease within a buffer.
 
 use crate::buf::principal::Principal;
 use crate::buf::{copy, half, set_head};
@@ -13,10 +14,12 @@ use crate::mem::alloc::Bytes;
 use crate::mem::Vec;
 use dtrace_uapi::ioctl::RecHdr;
 
-/// How far a piece is filled.
+/// Fill level of a piece.
 #[derive(Clone, Copy, Debug, Default)]
 struct Fill {
+    /// Bytes used by records and padding.
     used: usize,
+    /// Records for which there was no room.
     drops: u64,
 }
 
@@ -33,24 +36,26 @@ pub struct Pieces {
 pub struct Room {
     /// Offset of the record.
     pub at: usize,
+    /// Bytes of the piece that were used before.
     begun: usize,
+    /// End of the record.
     end: usize,
 }
 
-/// Where moved records go, and what they need there.
+/// The destination of moved records.
 pub struct Target<'a, S> {
-    /// The buffer.
+    /// The principal buffer.
     pub principal: &'a mut Principal,
     /// The time of the move.
     pub now: u64,
-    /// The records may use what is kept for `END`.
+    /// Whether the records may use the space that is reserved for `END`.
     pub last: bool,
-    /// Tells the size of the record that begins a piece of a buffer.
+    /// Returns the size of the record at the beginning of the given bytes.
     pub size_at: S,
 }
 
 impl Pieces {
-    /// `count` empty pieces of `size` bytes.
+    /// Makes `count` empty pieces of `size` bytes.
     pub fn new(count: usize, size: usize) -> Result<Self, NoMem> {
         let stride = size.checked_next_multiple_of(8).ok_or(NoMem)?;
         Ok(Self {
@@ -60,7 +65,7 @@ impl Pieces {
         })
     }
 
-    /// How many bytes such pieces take.
+    /// Returns the memory that `count` such pieces take, in bytes.
     pub fn memory(count: usize, size: usize) -> usize {
         let piece = (size.saturating_add(7) & !7).saturating_add(size_of::<Fill>());
         piece.saturating_mul(count)
@@ -79,12 +84,12 @@ impl Pieces {
         self.used(id) != 0
     }
 
-    /// How many bytes of records the piece has.
+    /// Returns the number of bytes of records in the piece.
     pub fn used(&self, id: u64) -> usize {
         self.fills.get(Self::index(id)).map_or(0, |fill| fill.used)
     }
 
-    /// The bytes of a piece.
+    /// Returns the bytes of a piece.
     pub fn bytes(&mut self, id: u64) -> &mut [u8] {
         let size = self.size;
         let stride = size.saturating_add(7) & !7;
@@ -94,8 +99,8 @@ impl Pieces {
             .unwrap_or(&mut [])
     }
 
-    /// Room for a record of `size` bytes, aligned to `align`, a power of two up to 8. `None`: dropped, and counted should the
-    /// speculation be committed.
+    /// Reserves room for a record of `size` bytes, aligned to `align`, a power of two up to 8.
+    /// `None` means that the record is dropped; the drop counts if the speculation is committed.
     pub fn reserve(&mut self, id: u64, size: usize, align: usize) -> Option<Room> {
         let limit = self.size;
         let fill = self.fill(id)?;
@@ -116,22 +121,23 @@ impl Pieces {
         Some(room)
     }
 
-    /// Keeps the record that was written to `room`, unless the piece was emptied since.
+    /// Keeps the record that was written to `room`, unless the piece was emptied in between.
     pub fn keep(&mut self, id: u64, room: Room) {
         if let Some(fill) = self.fill(id).filter(|fill| fill.used == room.begun) {
             fill.used = room.end;
         }
     }
 
-    /// Forgets the records and drops of a piece.
+    /// Drops the records of a piece, and its count of drops.
     pub fn empty(&mut self, id: u64) {
         if let Some(fill) = self.fill(id) {
             *fill = Fill::default();
         }
     }
 
-    /// Moves the records of a piece to the principal buffer; returns how many were dropped for want of room here.
-    /// Where there is no room for them there they are lost, and counted there as one drop.
+    /// Moves the records of a piece to the principal buffer. Returns how many records had not
+    /// fitted into the piece. If the principal buffer has no room for the records, they are
+    /// dropped, and counted there as one drop.
     pub fn transfer<S: Fn(&[u8]) -> usize>(&mut self, id: u64, to: Target<'_, S>) -> u64 {
         let Some(fill) = self.fill(id).map(core::mem::take) else {
             return 0;
@@ -155,7 +161,7 @@ impl Pieces {
     }
 }
 
-/// Gives all records the time `now`; returns how many there are.
+/// Sets the time of all records to `now`. Returns the number of records.
 fn stamp(records: &mut [u8], now: u64, size_at: impl Fn(&[u8]) -> usize) -> usize {
     let mut count = 0usize;
     let mut rest = records;
@@ -163,7 +169,7 @@ fn stamp(records: &mut [u8], now: u64, size_at: impl Fn(&[u8]) -> usize) -> usiz
         let size = size_at(rest).clamp(1, rest.len());
         let epid = half(rest, 0);
         let (record, after) = rest.split_at_mut(size);
-        // Padding is an EPID of 0 alone.
+        // Padding consists of an EPID of 0 only.
         if epid != 0 {
             set_head(record, 0, RecHdr::new(epid, now));
             count = count.saturating_add(1);

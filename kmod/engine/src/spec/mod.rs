@@ -1,13 +1,14 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Speculations: records that are kept aside until it is known whether they are wanted.
+//! Speculations: records that are set aside until a program decides whether they are kept.
 //!
-//! A speculation is a number, a [`State`] that all CPUs share, and a piece of memory on each CPU ([`buffer`]). `speculate()`
-//! records into this CPU's piece; `commit()` moves what is in the pieces to the principal buffers, `discard()` forgets it.
-//! A CPU touches only its own pieces. So whoever ends a speculation does at once what concerns his own CPU, and where
-//! others may have recorded too leaves the speculation in a state of which nothing but the *cleaner* gets it out: that runs
-//! on each CPU in turn, between firings, and then makes the speculation free.
+//! A speculation is a number, a [`State`] that all CPUs share, and a piece of memory on each CPU
+//! ([`buffer`]). `speculate()` records into this CPU's piece, `commit()` moves the records of the
+//! pieces to the principal buffers, and `discard()` drops them. A CPU touches only its own pieces.
+//! So the CPU that ends a speculation at once does what concerns its own piece. If other CPUs may
+//! have recorded too, it leaves the speculation in a state that only the *cleaner* ends. The
+//! cleaner runs on each CPU in turn, between firings, and then frees the speculation.
 //!
 //! | from | event | to |
 //! |---|---|---|
@@ -22,10 +23,12 @@
 //! | active, active-one, active-many | `discard()` otherwise | discarding |
 //! | committing-many, discarding | the cleaner | inactive |
 //!
-//! Everything else changes nothing. Invariant: where a speculation is inactive, all its pieces are empty. Records are
-//! added only in a firing that found the speculation active; should it be ended by another CPU meanwhile, that leaves it to the
-//! cleaner, which comes after the firing. A move from active-one by the CPU with the records needs no cleaner, as no other CPU
-//! has recorded, and none can begin to: each change of state is one compare-and-exchange.
+//! All other events change nothing. Invariant: while a speculation is inactive, all its pieces are
+//! empty. Records are added only in a firing that found the speculation active. If another CPU ends
+//! the speculation during that firing, it leaves it to the cleaner, which visits this CPU after the
+//! firing. If the CPU with the records ends an active-one speculation, no cleaner is needed: no
+//! other CPU has recorded, and none can start to, because each change of state is one
+//! compare-and-exchange.
 
 pub mod buffer;
 
@@ -33,13 +36,13 @@ use crate::error::NoMem;
 use crate::mem::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::mem::Vec;
 
-/// Where a speculation is in its life.
+/// The state of a speculation.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Free.
+    /// Not in use.
     Inactive = 0,
-    /// Given out; nobody has recorded.
+    /// Opened; no CPU has recorded.
     Active = 1,
     /// One CPU has recorded.
     ActiveOne = 2,
@@ -47,13 +50,14 @@ pub enum State {
     ActiveMany = 3,
     /// The only CPU that may have recorded is moving its records, or emptying its piece.
     Committing = 4,
-    /// The cleaner is to move the records of all CPUs.
+    /// The cleaner must move the records of all CPUs.
     CommittingMany = 5,
-    /// The cleaner is to empty the pieces of all CPUs.
+    /// The cleaner must empty the pieces of all CPUs.
     Discarding = 6,
 }
 
-/// Set beside the state from when the cleaner takes a speculation up: those that come later wait for its next round.
+/// Flag in the state's word: the cleaner is ending this speculation. Speculations that are ended
+/// later do not have it, and wait for its next round.
 const CLEANING: u32 = 0x100;
 
 impl State {
@@ -69,13 +73,13 @@ impl State {
         }
     }
 
-    /// Only the cleaner makes it free.
+    /// Whether only the cleaner can free the speculation.
     fn is_ending(self) -> bool {
         matches!(self, Self::CommittingMany | Self::Discarding)
     }
 }
 
-/// What a CPU has to do with its own piece.
+/// What a CPU must do with its own piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Duty {
     /// Move the records, then call [`Speculations::release`].
@@ -88,20 +92,21 @@ pub enum Duty {
     Empty,
 }
 
-/// The speculations of a consumer. Ids are from 1; 0 is none.
+/// The speculations of a consumer. Ids start at 1; 0 means none.
 #[derive(Debug)]
 pub struct Speculations {
     states: Vec<AtomicU32>,
-    /// `speculation()` found none free, but some that are being ended.
+    /// Number of calls of `speculation()` that found none free, but at least one that is being
+    /// ended.
     pub busy: AtomicU64,
-    /// `speculation()` found none free.
+    /// Number of calls of `speculation()` that found none free and none being ended.
     pub unavailable: AtomicU64,
-    /// Records for which a piece of a committed speculation had no room.
+    /// Number of records that did not fit into a piece of a speculation that was committed.
     pub drops: AtomicU64,
 }
 
 impl Speculations {
-    /// `count` free speculations.
+    /// Makes `count` free speculations.
     pub fn new(count: usize) -> Result<Self, NoMem> {
         Ok(Self {
             states: Vec::try_from_fn(count, |_| Ok::<_, NoMem>(AtomicU32::new(0)))?,
@@ -111,12 +116,12 @@ impl Speculations {
         })
     }
 
-    /// The ids.
+    /// Returns all ids.
     pub fn ids(&self) -> impl Iterator<Item = u64> {
         1..=self.states.len() as u64
     }
 
-    /// Whether there is a speculation of this id.
+    /// Whether a speculation with this id exists.
     pub fn exists(&self, id: u64) -> bool {
         self.word(id).is_some()
     }
@@ -125,18 +130,20 @@ impl Speculations {
         self.states.get(usize::try_from(id.checked_sub(1)?).ok()?)
     }
 
-    /// The state of a speculation.
+    /// Returns the state of a speculation.
     pub fn state(&self, id: u64) -> State {
         self.word(id).map_or(State::Inactive, |word| {
             State::of(word.load(Ordering::Acquire))
         })
     }
 
-    /// Changes a speculation's state to what `next` says, unless that is nothing; returns what else `next` gave.
+    /// Replaces a speculation's state by the one that `next` returns, and returns the value that
+    /// `next` returned with it. If `next` returns `None`, nothing changes.
     fn change<T>(&self, id: u64, next: impl Fn(State) -> Option<(State, T)>) -> Option<T> {
         let word = self.word(id)?;
         let mut seen = word.load(Ordering::Acquire);
-        // Another CPU's change leads on through the states and is followed by no more than one of each, so that this ends.
+        // A retry means that another CPU has changed the state in between. A speculation passes
+        // through few states, each once, before it is inactive again, so this ends.
         loop {
             let (to, value) = next(State::of(seen))?;
             match word.compare_exchange(seen, to as u32, Ordering::AcqRel, Ordering::Acquire) {
@@ -146,12 +153,12 @@ impl Speculations {
         }
     }
 
-    /// How many there are.
+    /// Returns the number of speculations.
     pub fn count(&self) -> usize {
         self.states.len()
     }
 
-    /// `speculation()`: takes a free speculation; 0, and counted, where there is none.
+    /// `speculation()`: takes a free speculation. If there is none, counts that and returns 0.
     pub fn open(&self) -> u64 {
         let mut ending = false;
         for id in self.ids() {
@@ -170,7 +177,7 @@ impl Speculations {
         0
     }
 
-    /// `speculate()`: whether a CPU may record; `mine` says that its piece has records already.
+    /// `speculate()`: whether this CPU may record. `mine` says that its piece has records already.
     pub fn record(&self, id: u64, mine: bool) -> bool {
         let next = |state| match state {
             State::Active => Some((State::ActiveOne, ())),
@@ -181,7 +188,8 @@ impl Speculations {
         self.change(id, next).is_some()
     }
 
-    /// `commit()`: what a CPU has to do, `None` where there is nothing to commit.
+    /// `commit()`: returns what this CPU must do, `None` if there is nothing to commit. `mine` is
+    /// as for [`record`](Self::record).
     pub fn commit(&self, id: u64, mine: bool) -> Option<Duty> {
         self.change(id, |state| match state {
             State::Active => Some((State::Committing, Duty::MoveAndRelease)),
@@ -191,10 +199,11 @@ impl Speculations {
         })
     }
 
-    /// `discard()`: what a CPU has to do, `None` where there is nothing to discard.
+    /// `discard()`: returns what this CPU must do, `None` if there is nothing to discard. `mine` is
+    /// as for [`record`](Self::record).
     pub fn discard(&self, id: u64, mine: bool) -> Option<Duty> {
         self.change(id, |state| match state {
-            // It must not be given out again before the piece is empty.
+            // The speculation must not be opened again before the piece is empty.
             State::ActiveOne if mine => Some((State::Committing, Duty::EmptyAndRelease)),
             State::Active | State::ActiveOne | State::ActiveMany => {
                 Some((State::Discarding, Duty::Empty))
@@ -203,19 +212,22 @@ impl Speculations {
         })
     }
 
-    /// Ends what [`commit`](Self::commit) or [`discard`](Self::discard) left to this CPU alone.
+    /// Frees a speculation that [`commit`](Self::commit) or [`discard`](Self::discard) left to this
+    /// CPU alone.
     pub fn release(&self, id: u64) {
         self.change(id, |state| {
             (state == State::Committing).then_some((State::Inactive, ()))
         });
     }
 
-    /// The cleaner takes up what is to be ended; returns whether there is any.
+    /// Starts a round of the cleaner with the speculations that are being ended. Returns whether
+    /// there are any.
     pub fn begin_cleaning(&self) -> bool {
         let mut any = false;
         for word in self.states.iter() {
             if State::of(word.load(Ordering::Acquire)).is_ending() {
-                // Nobody else takes a speculation out of such a state.
+                // Only the cleaner takes a speculation out of such a state, so the word cannot
+                // change in between.
                 word.fetch_or(CLEANING, Ordering::AcqRel);
                 any = true;
             }
@@ -223,7 +235,7 @@ impl Speculations {
         any
     }
 
-    /// What the cleaner has to do on each CPU with the piece of speculation `id`.
+    /// Returns what the cleaner must do on each CPU with the piece of speculation `id`.
     pub fn cleaning(&self, id: u64) -> Option<Duty> {
         let seen = self.word(id)?.load(Ordering::Acquire);
         match State::of(seen) {
@@ -233,7 +245,8 @@ impl Speculations {
         }
     }
 
-    /// The cleaner has been on all CPUs: frees what it took up.
+    /// Ends a round of the cleaner after it has visited all CPUs: frees the speculations of this
+    /// round.
     pub fn end_cleaning(&self) {
         for word in self.states.iter() {
             if word.load(Ordering::Acquire) & CLEANING != 0 {

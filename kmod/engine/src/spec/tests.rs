@@ -8,7 +8,7 @@ fn counts(all: &Speculations) -> (u64, u64) {
     (load(&all.busy), load(&all.unavailable))
 }
 
-/// A speculation in each state.
+/// Speculations of which the only one is in `state`.
 fn in_state(state: State) -> Speculations {
     let all = Speculations::new(1).unwrap();
     all.states[0].store(state as u32, Ordering::Relaxed);
@@ -30,7 +30,7 @@ fn ids_are_given_out_until_there_is_none() {
     let all = Speculations::new(2).unwrap();
     assert_eq!([all.open(), all.open(), all.open()], [1, 2, 0]);
     assert_eq!(counts(&all), (0, 1));
-    // One that is being ended makes the difference between busy and unavailable.
+    // If one is being ended, the refusal counts as busy instead of unavailable.
     assert!(all.record(2, false));
     assert_eq!(all.commit(2, false), Some(Duty::Move));
     assert_eq!((all.open(), counts(&all)), (0, (1, 1)));
@@ -77,7 +77,7 @@ fn the_cleaner_ends_what_it_began_with() {
     assert!(!all.begin_cleaning());
     assert_eq!(all.discard(1, false), Some(Duty::Empty));
     assert!(all.begin_cleaning());
-    // Comes too late for this round.
+    // This one is committed too late for the current round.
     assert!(all.record(2, false));
     assert_eq!(all.commit(2, false), Some(Duty::Move));
     assert_eq!(
@@ -93,8 +93,8 @@ fn the_cleaner_ends_what_it_began_with() {
     assert_eq!(all.cleaning(2), Some(Duty::Move));
 }
 
-/// CPUs open, record, commit and discard at random while the cleaner runs now and then, between their "firings". Every
-/// speculation is empty when it is given out.
+/// CPUs open, record, commit and discard at random while the cleaner runs from time to time,
+/// between their "firings". Every speculation must be empty when it is opened.
 #[test]
 fn cpus_agree_on_who_ends_a_speculation() {
     use std::sync::Mutex;
@@ -102,7 +102,8 @@ fn cpus_agree_on_who_ends_a_speculation() {
     const IDS: usize = 2;
     const ROUNDS: u32 = if cfg!(miri) { 100 } else { 30_000 };
     let all = Speculations::new(IDS).unwrap();
-    // What each CPU has recorded. The lock stands for "interrupts are off": a firing, or the cleaner's visit.
+    // Bytes that each CPU has recorded. The lock stands for "interrupts are off": a firing, or the
+    // cleaner's visit.
     let held: [Mutex<[u32; IDS]>; CPUS] = Default::default();
     let opened = AtomicU64::new(0);
     let fire = |cpu: usize, dice: u64| {
@@ -167,7 +168,7 @@ fn cpus_agree_on_who_ends_a_speculation() {
             });
         }
         while running.load(Ordering::SeqCst) != 0 {
-            // With all CPUs between two firings, what is inactive is empty.
+            // While all CPUs are between two firings, inactive speculations are empty.
             let quiet: std::vec::Vec<_> = held.iter().map(|cpu| cpu.lock().unwrap()).collect();
             for id in all.ids().filter(|id| all.state(*id) == State::Inactive) {
                 for cpu in &quiet {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Subroutines that write network addresses and UUIDs as text.
+//! Subroutines that format network addresses and UUIDs.
 
 use super::{arg, result};
 use crate::budget::ADDRESS;
@@ -16,7 +16,7 @@ const AF_INET: u64 = 2;
 const AF_INET6: u64 = 10;
 const ARPHRD_ETHER: u64 = 1;
 const ARPHRD_INFINIBAND: u64 = 32;
-/// The longest link-layer address, InfiniBand's.
+/// Length of the longest link-layer address, InfiniBand's.
 const LINK_MAX: usize = 20;
 
 pub(super) fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, Trap> {
@@ -37,7 +37,7 @@ pub(super) fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, 
                 true
             })
         }
-        // An address family that has no text.
+        // An address family without a textual form.
         (_, family) => Err(Trap::new(Fault::IllOp, family)),
     }
 }
@@ -51,7 +51,7 @@ fn inet4<M: Machine>(env: &mut Env<'_, M>, at: u64) -> Result<u64, Trap> {
     })
 }
 
-/// The IPv6 address at `at`. If that need not be `strict`, an IPv4 address within is shown as one, alone.
+/// Formats the IPv6 address at `at`. Unless `strict`, an embedded IPv4 address is written alone.
 fn inet6<M: Machine>(env: &mut Env<'_, M>, at: u64, strict: bool) -> Result<u64, Trap> {
     let mut bytes = [0; 16];
     env.view().read(at, &mut bytes)?;

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The operators of `long double`, of which a register holds the address.
+//! The operators of `long double`. A register holds the address of such a number.
 //!
-//! The format is x87's: ten bytes, and six more that mean nothing. Results lie in scratch memory, with zeros behind them, so
-//! that equal numbers are equal bytes.
+//! The format is x87's: ten bytes, followed by six bytes of padding. Results are in scratch memory,
+//! with zeros as padding, so equal numbers are equal bytes.
 
 use super::arg;
 use crate::budget::FLOAT;
@@ -16,7 +16,7 @@ use crate::var::addr::{self, Region};
 use core::cmp::Ordering;
 use dtrace_uapi::subr::Subr;
 
-/// Bytes of a number and of what follows it.
+/// Bytes of a number including its padding.
 const SIZE: u64 = 16;
 
 pub(super) fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, Trap> {
@@ -49,13 +49,13 @@ pub(super) fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, 
             };
             return Ok(holds.into());
         }
-        // A copy.
+        // `LdValue`: a copy.
         _ => load(env, a)?,
     };
     store(env, number)
 }
 
-/// The number at `at`; zero if that is no address.
+/// Loads the number at `at`; a null pointer gives zero.
 fn load<M: Machine>(env: &Env<'_, M>, at: u64) -> Result<Extended, Trap> {
     let mut significand = [0; 8];
     let mut high = [0; 2];
@@ -69,7 +69,7 @@ fn load<M: Machine>(env: &Env<'_, M>, at: u64) -> Result<Extended, Trap> {
     })
 }
 
-/// Puts a number into scratch memory; returns its address.
+/// Stores a number in scratch memory, and returns its address.
 fn store<M: Machine>(env: &mut Env<'_, M>, number: Extended) -> Result<u64, Trap> {
     let at = addr::make(Region::Scratch, env.vm.alloc(SIZE)?);
     let bytes = u128::from(number.high) << 64 | u128::from(number.significand);

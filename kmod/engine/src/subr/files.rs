@@ -1,12 +1,13 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Subroutines that follow the kernel's records of files and devices.
+//! Subroutines that follow the kernel's structures of files and devices.
 //!
-//! A path is what the process that runs would see: it ends at that process' root directory, and shows mounts where they are
-//! mounted. No lock of the file system is taken, for the code that the probe stopped may hold it. So whoever renames or
-//! unmounts at this very moment may give a path that never was; but each step is a checked load, and is paid for, so
-//! that the walk ends whatever it meets.
+//! A path is the one that the current process would see: it ends at the root directory of that
+//! process, and shows mounts where they are mounted. No lock of the file system is taken, because
+//! the code that the probe stopped may hold it. So a concurrent rename or unmount may result in a
+//! path that never existed. But each step is a checked load and is paid for, so the walk ends
+//! whatever it finds.
 
 use super::{arg, result};
 use crate::budget::Budget;
@@ -16,11 +17,11 @@ use crate::machine::{Machine, Place};
 use crate::text::upwards::{unplaced, Upwards};
 use dtrace_uapi::subr::Subr;
 
-/// Units of the budget for a step upwards: half a dozen loads.
+/// Budget units of a step upwards, which takes about six loads.
 const STEP: usize = 1 << 10;
-/// Longest name of a kind of file system that matters.
+/// Room for the name of a file system type.
 const FS_NAME: usize = 16;
-/// Longest name of a component, as file systems have it.
+/// Maximum length of a component's name in file systems.
 const NAME_MAX: usize = 255;
 
 pub(super) fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, Trap> {
@@ -29,12 +30,12 @@ pub(super) fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, 
     match subr {
         Subr::Getf => Ok(u32::try_from(first).map_or(0, |fd| env.m.file(fd))),
         Subr::DPath => d_path(env, first),
-        // The second argument, a minor number, has no part in a path of /sys.
+        // The second argument, a minor number, does not occur in a path of /sys.
         _ => device_path(env, first),
     }
 }
 
-/// The path that the `struct path` at `at` names.
+/// Returns the path that the `struct path` at `at` names.
 fn d_path<M: Machine>(env: &mut Env<'_, M>, at: u64) -> Result<u64, Trap> {
     let mut path = [0; 16];
     env.view().read(at, &mut path)?;
@@ -57,7 +58,7 @@ fn d_path<M: Machine>(env: &mut Env<'_, M>, at: u64) -> Result<u64, Trap> {
     })
 }
 
-/// Puts the components from `here` up to the root before `text`.
+/// Prepends the components from `here` up to the root to `text`.
 fn climb<M: Machine>(
     m: &M,
     mut here: Place,
@@ -70,7 +71,7 @@ fn climb<M: Machine>(
         let dentry = m.dentry(here.dentry)?;
         let mount = m.mount(here.mount)?;
         if here.dentry == mount.root {
-            // A mount that is nowhere: the root of all, or one that was taken off.
+            // A mount that is mounted nowhere: the topmost root, or a mount that was detached.
             if mount.above.mount == here.mount {
                 break;
             }
@@ -85,7 +86,7 @@ fn climb<M: Machine>(
     Ok(())
 }
 
-/// Puts a slash and the name of `len` bytes at `name` before `text`.
+/// Prepends a slash and the name of `len` bytes at `name` to `text`.
 fn component<M: Machine>(
     m: &M,
     name: u64,
@@ -97,7 +98,7 @@ fn component<M: Machine>(
     Ok(text.prepend(b"/", budget)?)
 }
 
-/// What stands for the path of a pipe, a socket and the like.
+/// Returns the substitute for the path of a pipe, a socket and the like.
 fn in_no_directory<M: Machine>(env: &mut Env<'_, M>, at: u64) -> Result<u64, Trap> {
     let m = env.m;
     let (file, dentry) = (m.unplaced(at)?, m.dentry(at)?);
@@ -111,7 +112,8 @@ fn in_no_directory<M: Machine>(env: &mut Env<'_, M>, at: u64) -> Result<u64, Tra
     })
 }
 
-/// The path below /sys of the `struct device`, or any other object of the device model, at `at`.
+/// Returns the path below /sys of the object of the device model at `at`, for example a `struct
+/// device`.
 fn device_path<M: Machine>(env: &mut Env<'_, M>, at: u64) -> Result<u64, Trap> {
     upwards(env, |m, text, budget| {
         let mut next = at;
@@ -130,7 +132,7 @@ fn device_path<M: Machine>(env: &mut Env<'_, M>, at: u64) -> Result<u64, Trap> {
     })
 }
 
-/// Puts a string that `write` makes from its end into scratch memory; returns its address.
+/// Stores a string that `write` produces from its end in scratch memory, and returns its address.
 fn upwards<M: Machine>(
     env: &mut Env<'_, M>,
     write: impl FnOnce(&M, &mut Upwards<'_>, &mut Budget) -> Result<(), Trap>,

@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Subroutines that ask for the state of locks.
+//! Subroutines that return the state of locks.
 //!
-//! Mutexes are those of `struct mutex`: adaptive, all of them, as who finds one held spins while its holder runs and sleeps
-//! otherwise. Locks for readers and writers are those of `rwlock_t`. A state is read once, without taking part in the
-//! lock; it may have changed when the program looks at it.
+//! Mutexes are `struct mutex`. All of them are adaptive: a task that finds one held spins while its
+//! holder runs, and sleeps otherwise. Reader-writer locks are `rwlock_t`. A state is read once,
+//! without taking the lock; it may have changed by the time the program uses it.
 
 use super::arg;
 use crate::dif::env::Env;

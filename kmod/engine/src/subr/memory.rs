@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Subroutines that copy memory, from the user and (destructive consumers only) to it.
+//! Subroutines that copy memory: from the user and, for destructive consumers only, to the user.
 
 use super::{arg, optional};
 use crate::dif::env::{user_load_paid, user_load_str, Env, Vm};
@@ -44,7 +44,7 @@ pub(super) fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, 
     }
 }
 
-/// Loads user memory to a range of scratch memory.
+/// Loads user memory into a range of scratch memory.
 fn load<M: Machine>(env: &mut Env<'_, M>, addr: u64, to: Range<usize>) -> Result<(), Trap> {
     let Vm {
         scratch, budget, ..
@@ -53,7 +53,8 @@ fn load<M: Machine>(env: &mut Env<'_, M>, addr: u64, to: Range<usize>) -> Result
     user_load_paid(env.m, env.rehearsal, budget, addr, to)
 }
 
-/// Where in scratch memory `at` is, and how much of that is allocated from there on; `None` where it is elsewhere or beyond.
+/// Returns the offset of `at` in scratch memory, and the number of allocated bytes from there on;
+/// `None` if `at` is elsewhere or beyond them.
 fn allocated<M: Machine>(env: &Env<'_, M>, at: u64) -> Option<(usize, usize)> {
     match addr::split(at).filter(|_| addr::is_own(at))? {
         (Region::Scratch, offset) => Some((offset, env.vm.used.checked_sub(offset)?)),
@@ -61,8 +62,8 @@ fn allocated<M: Machine>(env: &Env<'_, M>, at: u64) -> Option<(usize, usize)> {
     }
 }
 
-/// The allocated part of scratch memory that `size` bytes at `at` are; a fault where they are not. Where there is some at `at`
-/// it is the size that is wrong.
+/// Returns the range of scratch memory that `size` bytes at `at` take. It is a fault if they are
+/// not all allocated. If some of them are, the fault is about the size and not about the address.
 fn scratch_range<M: Machine>(
     env: &Env<'_, M>,
     at: u64,
@@ -78,7 +79,8 @@ fn scratch_range<M: Machine>(
     })
 }
 
-/// A user string of up to the given size, or up to `strsize`, with its NUL.
+/// `copyinstr()`: loads a user string of up to the given size, or up to `strsize`, including its
+/// NUL.
 fn copyinstr<M: Machine>(env: &mut Env<'_, M>, from: u64) -> Result<u64, Trap> {
     env.check_user_memory()?;
     let size = optional(env, 1).map_or(env.core.strsize, |size| {
@@ -98,7 +100,7 @@ fn copyinstr<M: Machine>(env: &mut Env<'_, M>, from: u64) -> Result<u64, Trap> {
         Ok(len) => len.min(room),
         Err(bad) => {
             env.vm.used = at;
-            // As much may have been read before the fault.
+            // That many bytes may have been read before the fault.
             let _ = env.pay(room);
             return Err(bad.into());
         }

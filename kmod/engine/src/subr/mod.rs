@@ -1,11 +1,12 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Subroutines: what `call` does, one family a file.
+//! Subroutines: the implementation of `call`, one family per file.
 //!
-//! The meaning of the string subroutines is in [`text`](crate::text), as functions from slices to slices. Here their
-//! arguments are fetched from wherever DIF's addresses point to and their results put into scratch memory. A string
-//! argument is what can be read up to the first NUL, at most `strsize` characters; a result is cut off to leave room for its NUL.
+//! The computations of the string subroutines are in [`text`](crate::text), as functions from
+//! slices to slices. This module fetches their arguments from wherever DIF's addresses point to,
+//! and stores their results in scratch memory. A string argument is what can be read up to the
+//! first NUL, at most `strsize` characters. A result is truncated so that its NUL fits.
 
 mod addresses;
 mod extended;
@@ -27,16 +28,16 @@ use crate::var::addr::{self, Region};
 use dtrace_uapi::fault::Fault;
 use dtrace_uapi::subr::Subr;
 
-/// How a subroutine is called.
+/// The number of arguments of a subroutine.
 #[derive(Clone, Copy, Debug)]
 pub struct Spec {
-    /// Least number of arguments.
+    /// Minimum number of arguments.
     pub min: u8,
-    /// Greatest number of arguments.
+    /// Maximum number of arguments.
     pub max: u8,
 }
 
-/// How `subr` is called.
+/// Returns how many arguments `subr` takes.
 pub fn spec(subr: Subr) -> Spec {
     use Subr::*;
     let (min, max) = match subr {
@@ -63,10 +64,10 @@ pub fn spec(subr: Subr) -> Spec {
     Spec { min, max }
 }
 
-/// Calls `subr` with the entries of the tuple stack.
+/// Calls `subr` with the entries of the tuple stack as arguments, and returns its value.
 pub fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, Trap> {
     let value = dispatch(subr, env);
-    // It may tell of bytes at places that the program has computed.
+    // The value may depend on bytes at addresses that the program has computed (INV-38).
     env.m.settle();
     value
 }
@@ -97,7 +98,7 @@ fn dispatch<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, Trap> {
             env.pay(all.count())?;
             Ok(all.open())
         }
-        // Kernel pointers carry no authentication code on the machines that we know.
+        // Kernel pointers carry no authentication code on the supported processors.
         Strip => Ok(arg(env, 0)),
         Outside => Err(Trap::new(Fault::BadIndex, arg(env, 0))),
         MutexOwned | MutexOwner | MutexTypeAdaptive | MutexTypeSpin | RwReadHeld | RwWriteHeld
@@ -112,17 +113,18 @@ fn dispatch<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, Trap> {
         | LdFromSigned | LdFromUnsigned | LdToDouble | LdToSingle | LdToSigned | LdToUnsigned => {
             extended::call(subr, env)
         }
-        // They ask for the size of a STREAMS message, of which Linux has none: no pointer is one.
+        // These return the size of a STREAMS message. Linux has no such messages, so no pointer is
+        // valid.
         Msgdsize | Msgsize => Err(Trap::new(Fault::IllOp, arg(env, 0))),
     }
 }
 
-/// Argument `n`; 0 where there is none.
+/// Returns argument `n`; 0 if it was not given.
 fn arg<M: Machine>(env: &Env<'_, M>, n: usize) -> u64 {
     optional(env, n).unwrap_or(0)
 }
 
-/// Argument `n`, if it was given.
+/// Returns argument `n`, if it was given.
 fn optional<M: Machine>(env: &Env<'_, M>, n: usize) -> Option<u64> {
     if n < env.vm.ntuple {
         env.vm.tuple.get(n).map(|entry| entry.value)
@@ -131,7 +133,8 @@ fn optional<M: Machine>(env: &Env<'_, M>, n: usize) -> Option<u64> {
     }
 }
 
-/// Puts a string that `write` makes into scratch memory; returns its address.
+/// Stores a string that `write` produces in scratch memory, and returns its address; 0 if `write`
+/// returns `false`. The string is cut off after `strsize` - 1 bytes, or where scratch memory ends.
 fn result<M: Machine>(
     env: &mut Env<'_, M>,
     write: impl FnOnce(&Env<'_, M>, &mut Out<'_>) -> bool,
@@ -146,7 +149,7 @@ fn result<M: Machine>(
         return Err(Trap::new(Fault::NoScratch, 0));
     }
     let mut scratch = core::mem::replace(&mut env.vm.scratch, Bytes::empty());
-    // A byte is left for the NUL.
+    // Leave a byte for the NUL.
     let mut out = Out::new(
         scratch
             .get_mut(at..end.saturating_sub(1))

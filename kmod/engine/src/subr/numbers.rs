@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Subroutines of numbers: text to number and back, byte order, parts of a device number, random numbers.
+//! Subroutines for numbers: conversion to and from text, byte order, parts of a device number,
+//! random numbers.
 
 use super::{arg, optional, result};
 use crate::budget::NUMBER;
@@ -12,7 +13,7 @@ use crate::text::number;
 use dtrace_uapi::fault::Fault;
 use dtrace_uapi::subr::Subr;
 
-/// Bits of a minor number in the kernel's dev_t: include/linux/kdev_t.h.
+/// Bits of a minor number in the kernel's dev_t (include/linux/kdev_t.h).
 const MINOR_BITS: u32 = 20;
 
 pub(super) fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, Trap> {
@@ -42,7 +43,7 @@ pub(super) fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, 
     })
 }
 
-/// The next number of a xorshift generator with a multiplied output.
+/// Returns the next number of a xorshift generator whose output is multiplied (xorshift64*).
 fn random(state: &mut u64) -> u64 {
     *state ^= *state >> 12;
     *state ^= *state << 25;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Stacks as values: what a program keeps in a variable, and asks for its parts.
+//! Stacks as values, which a program can store and take apart (INV-10).
 
 use super::arg;
 use crate::budget::{FRAME, USER_FRAME};
@@ -46,7 +46,7 @@ pub(super) fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, 
         .unwrap_or_default();
     let mut frames = Frames::new(rest);
     match user {
-        // Nothing is noted, so that no walker is to tell anything.
+        // No frames of evaluators are noted, so no walker runs, and the walk makes no pause.
         true => {
             env.m
                 .ustack(env.core.ustacks.bare(), &mut frames, None, None);

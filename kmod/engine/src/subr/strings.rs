@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Subroutines that look into strings and cut them.
+//! Subroutines that search strings and cut them.
 //!
-//! What finds something within a string returns an address within *that* string; what makes a string, one in scratch.
+//! A subroutine that finds something in a string returns an address within *that* string. A
+//! subroutine that produces a string returns an address in scratch memory.
 
 use super::{arg, optional, result};
 use crate::dif::env::{Env, Vm};
@@ -85,8 +86,9 @@ pub(super) fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, 
     }
 }
 
-/// A new string begins with an address; NULL goes on with the last one of this firing, from where its last token ended, which
-/// is before the delimiter: that may be none of the next delimiters.
+/// `strtok()`. An address starts with a new string. NULL continues with the last string of this
+/// firing, from the end of its last token. That is before the delimiter, which may not be one of
+/// the delimiters of this call.
 fn strtok<M: Machine>(env: &mut Env<'_, M>) -> Result<u64, Trap> {
     let (string, delims) = (arg(env, 0), arg(env, 1));
     let firing = Firing {

@@ -3,18 +3,20 @@
 
 //! `json()`: one element of a JSON text.
 //!
-//! The text is walked once, without building anything: a cursor goes down along the path and steps over every value
-//! that lies beside it. Values are stepped over by counting brackets, so nesting costs no stack, and every step
-//! consumes input, so a malformed text ends the walk early and never holds it up.
+//! The text is read once and nothing is built: a cursor descends along the path and skips every
+//! other value. Values are skipped by counting brackets, so nesting takes no stack. Every step
+//! consumes input, so a malformed text ends the walk early and cannot prolong it. Brackets are
+//! counted whatever their kind.
 
 use super::Out;
 
-/// Writes the element of `text` at `path`: `name`, `name.inner`, `list[2].name`, `[0]`. An index may be written like a
-/// name, too: `list.2.name`, `0`.
+/// Writes the element of `text` at `path`: `name`, `name.inner`, `list[2].name`, `[0]`. An index
+/// may also be written like a name: `list.2.name`, `0`.
 ///
-/// A string is written without its quotes and with its escapes as they stand, anything else as it stands, an object or an
-/// array to its last bracket. Returns `false`, with `out` as it was, where there is no such element, or where the text is
-/// not JSON as far as it was read.
+/// A string is written without its quotes and with its escapes as they are; every other value is
+/// written as it is, an object or an array up to its last bracket. Returns `false`, and leaves
+/// `out` unchanged, if there is no such element, or if the part of the text that was read is not
+/// JSON.
 pub fn find(text: &[u8], path: &[u8], out: &mut Out<'_>) -> bool {
     match descend(text, path) {
         Some(value) => {
@@ -64,7 +66,7 @@ fn decimal(digits: &[u8]) -> Option<usize> {
     })
 }
 
-/// How many bytes the escape is long whose backslash comes before `rest`, without it.
+/// Returns the length of an escape without its backslash; `rest` is the text after the backslash.
 fn escape(rest: &[u8]) -> Option<usize> {
     match rest.first()? {
         b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Some(1),
@@ -73,7 +75,8 @@ fn escape(rest: &[u8]) -> Option<usize> {
     }
 }
 
-/// Whether a run of letters, digits and signs is a value: one of JSON's words, or of the characters of a decimal number.
+/// Whether `word`, a run of letters, digits and signs, is a value: one of JSON's words, or a run of
+/// the characters of a decimal number.
 fn is_value(word: &[u8]) -> bool {
     let numeric = |b: &u8| b.is_ascii_digit() || matches!(b, b'+' | b'-' | b'.' | b'e' | b'E');
     match word {
@@ -83,7 +86,7 @@ fn is_value(word: &[u8]) -> bool {
     }
 }
 
-/// The part of the text that is still to be read.
+/// The unread part of the text.
 struct Cursor<'a> {
     rest: &'a [u8],
 }
@@ -93,7 +96,7 @@ impl<'a> Cursor<'a> {
         self.rest = self.rest.trim_ascii_start();
     }
 
-    /// Takes `byte` and the blanks after it.
+    /// Consumes `byte` and the white space after it.
     fn take(&mut self, byte: u8) -> Option<()> {
         self.rest = self.rest.strip_prefix(&[byte])?;
         self.skip_blanks();
@@ -106,7 +109,7 @@ impl<'a> Cursor<'a> {
         Some(taken)
     }
 
-    /// Takes a string and returns what stands between its quotes.
+    /// Consumes a string and returns the text between its quotes.
     fn string(&mut self) -> Option<&'a [u8]> {
         let body = self.rest.strip_prefix(b"\"")?;
         let mut rest = body;
@@ -123,7 +126,7 @@ impl<'a> Cursor<'a> {
         body.get(..len)
     }
 
-    /// Takes a number or a word.
+    /// Consumes a number or a word.
     fn word(&mut self) -> Option<&'a [u8]> {
         let is_word = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.');
         let end = self
@@ -134,7 +137,7 @@ impl<'a> Cursor<'a> {
         self.advance(end).filter(|word| is_value(word))
     }
 
-    /// Takes an object or an array and returns all of it.
+    /// Consumes an object or an array and returns all of it.
     fn nested(&mut self) -> Option<&'a [u8]> {
         let whole = self.rest;
         let mut depth = 0usize;
@@ -165,7 +168,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Steps over one value of any kind.
+    /// Skips one value of any kind.
     fn skip_value(&mut self) -> Option<()> {
         match self.rest.first()? {
             b'"' => self.string()?,
@@ -176,7 +179,8 @@ impl<'a> Cursor<'a> {
         Some(())
     }
 
-    /// Goes to the value of member `name` of the object here, or to that element of the array here.
+    /// Moves to the value of member `name` of the object at the cursor, or, if an array is there,
+    /// to its element with that index.
     fn enter(&mut self, name: &[u8]) -> Option<()> {
         if self.rest.first() == Some(&b'[') {
             return self.enter_array(decimal(name)?);
@@ -184,7 +188,7 @@ impl<'a> Cursor<'a> {
         self.enter_object(name)
     }
 
-    /// Goes to the value of member `name` of the object here.
+    /// Moves to the value of member `name` of the object at the cursor.
     fn enter_object(&mut self, name: &[u8]) -> Option<()> {
         self.take(b'{')?;
         loop {
@@ -199,7 +203,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Goes to element `index` of the array here.
+    /// Moves to element `index` of the array at the cursor.
     fn enter_array(&mut self, index: usize) -> Option<()> {
         self.take(b'[')?;
         for _ in 0..index {
@@ -269,7 +273,7 @@ mod tests {
             assert_eq!(get(TEXT, path).as_deref(), Some(value), "{path}");
         }
         assert_eq!(get(r#"{"o":{"x":1}}"#, "o").as_deref(), Some(r#"{"x":1}"#));
-        // What looks like its end may be text; the real one may be missing.
+        // A bracket in a string does not end a value; a missing bracket makes the text malformed.
         let text = r#"{"o":["}]",{}],"p":[[1]"#;
         assert_eq!(get(text, "o").as_deref(), Some(r#"["}]",{}]"#));
         assert_eq!(get(text, "p.0").as_deref(), Some("[1]"));
@@ -298,7 +302,7 @@ mod tests {
         ] {
             let text = std::format!("{{\"a\":{value},\"b\":1}}");
             assert_eq!(get(&text, "a"), None, "{text}");
-            // What lies beside is read, too.
+            // Values that are skipped are checked too.
             assert_eq!(get(&text, "b"), None, "{text}");
         }
         for value in ["0", "-0.5E-7", "10e+2"] {

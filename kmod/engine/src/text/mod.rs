@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! What D's string subroutines compute, apart from where their strings live.
+//! The computations of D's string subroutines, independent of where their strings are stored.
 //!
-//! Every function takes bytes without their NUL and either names a part of its input or writes into an [`Out`], which
-//! cuts off what does not fit, as D does with strings longer than `strsize`. Nothing here allocates, panics or takes
-//! more than one pass per byte of input, unless its documentation says so.
+//! Every function takes bytes without their NUL and either returns a part of its input or writes
+//! into an [`Out`], which truncates what does not fit, as D does with strings longer than
+//! `strsize`. No function here allocates or panics. Unless its documentation says otherwise, a
+//! function makes a single pass over its input.
 
 pub mod json;
 pub mod net;
@@ -14,7 +15,7 @@ pub mod path;
 pub mod search;
 pub mod upwards;
 
-/// Text that grows in memory of fixed size; what does not fit is cut off.
+/// Text that grows in memory of fixed size and is truncated to it.
 #[derive(Debug)]
 pub struct Out<'a> {
     buf: &'a mut [u8],
@@ -22,7 +23,7 @@ pub struct Out<'a> {
 }
 
 impl<'a> Out<'a> {
-    /// An empty text in `buf`.
+    /// Makes an empty text in `buf`.
     pub fn new(buf: &'a mut [u8]) -> Self {
         Self { buf, len: 0 }
     }
@@ -42,22 +43,22 @@ impl<'a> Out<'a> {
         }
     }
 
-    /// Shortens the text to `len` bytes; no effect where it is shorter already.
+    /// Shortens the text to `len` bytes. Has no effect if it is shorter already.
     pub fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);
     }
 
-    /// The text so far.
+    /// Returns the text so far.
     pub fn as_slice(&self) -> &[u8] {
         self.buf.get(..self.len).unwrap_or(&[])
     }
 
-    /// Length of the text, bytes.
+    /// Returns the length of the text in bytes.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is no text.
+    /// Whether the text is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

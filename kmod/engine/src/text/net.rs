@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! `inet_ntop()` and its kin, `link_ntop()` and `uuidstr()`: addresses as text.
+//! `inet_ntop()` and its relatives, `link_ntop()` and `uuidstr()`: addresses as text.
 
 use super::Out;
 
@@ -25,7 +25,7 @@ pub fn inet4(addr: [u8; 4], out: &mut Out<'_>) {
     }
 }
 
-/// The groups of an IPv6 address.
+/// Returns the groups of an IPv6 address.
 fn groups(addr: [u8; 16]) -> [u16; 8] {
     let mut groups = [0u16; 8];
     for (group, pair) in groups.iter_mut().zip(addr.chunks_exact(2)) {
@@ -34,7 +34,8 @@ fn groups(addr: [u8; 16]) -> [u16; 8] {
     groups
 }
 
-/// The IPv4 address that an IPv6 address stands for: mapped (`::ffff:192.0.2.1`) or compatible (`::192.0.2.1`).
+/// Returns the IPv4 address that an IPv6 address represents: mapped (`::ffff:192.0.2.1`) or
+/// compatible (`::192.0.2.1`).
 pub fn embedded(addr: [u8; 16]) -> Option<[u8; 4]> {
     let [.., a, b, c, d] = addr;
     match groups(addr) {
@@ -44,8 +45,8 @@ pub fn embedded(addr: [u8; 16]) -> Option<[u8; 4]> {
     }
 }
 
-/// Writes an IPv6 address as RFC 5952 has it: the first longest run of at least two zero groups becomes `::`, and
-/// an IPv4 address within is written as one.
+/// Writes an IPv6 address as RFC 5952 recommends: the first of the longest runs of at least two
+/// zero groups becomes `::`, and an embedded IPv4 address is written in dotted form.
 pub fn inet6(addr: [u8; 16], out: &mut Out<'_>) {
     let groups = groups(addr);
     let within = embedded(addr);
@@ -72,7 +73,7 @@ pub fn inet6(addr: [u8; 16], out: &mut Out<'_>) {
     }
 }
 
-/// Start and end of the first of the longest runs of zeroes, if it has at least two.
+/// Returns start and end of the first of the longest runs of zeroes, if it has at least two.
 fn longest_zero_run(groups: &[u16]) -> Option<(usize, usize)> {
     let mut best: Option<(usize, usize)> = None;
     let mut start = 0;

@@ -5,14 +5,14 @@
 
 use super::Out;
 
-/// Least and greatest base.
+/// The bases that are supported.
 pub const BASES: core::ops::RangeInclusive<i64> = 2..=36;
 
-/// Digits of a 64-bit number in base 2.
+/// Maximum number of digits of a 64-bit number: those in base 2.
 const DIGITS_MAX: usize = 64;
 
-/// Writes `value` in `base`, one of [`BASES`]: signed in base 10, unsigned elsewhere, where C's prefixes mark a
-/// hexadecimal number and a nonzero octal one. Writes nothing in another base.
+/// Writes `value` in `base`: signed in base 10, unsigned in all others. C's prefixes mark
+/// hexadecimal numbers and nonzero octal ones. Writes nothing if `base` is not one of [`BASES`].
 pub fn lltostr(value: i64, base: i64, out: &mut Out<'_>) {
     if !BASES.contains(&base) {
         return;
@@ -41,13 +41,14 @@ pub fn lltostr(value: i64, base: i64, out: &mut Out<'_>) {
     out.extend(digits.get(first..).unwrap_or(&[]));
 }
 
-/// The character of a digit below 36.
+/// Returns the character of a digit below 36.
 pub(super) fn digit(value: u8) -> u8 {
     char::from_digit(value.into(), 36).map_or(b'?', |digit| digit as u8)
 }
 
-/// The number that `text` begins with, in `base`, one of [`BASES`]: blanks, a sign, with base 16 `0x`, then digits.
-/// 0 where there is none; digits beyond 64 bits wrap around.
+/// Returns the number at the beginning of `text` in `base`, one of [`BASES`]: white space, a sign,
+/// `0x` if the base is 16, then digits. Returns 0 if there is no number. Numbers beyond 64 bits
+/// wrap around.
 pub fn strtoll(text: &[u8], base: i64) -> i64 {
     let text = text.trim_ascii_start();
     let (negative, text) = match text {

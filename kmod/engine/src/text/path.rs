@@ -5,7 +5,7 @@
 
 use super::Out;
 
-/// The path without the slashes at its end; nothing is left of the root.
+/// Returns the path without trailing slashes; empty for the root.
 fn trimmed(path: &[u8]) -> &[u8] {
     let end = path
         .iter()
@@ -14,7 +14,7 @@ fn trimmed(path: &[u8]) -> &[u8] {
     path.get(..end).unwrap_or(&[])
 }
 
-/// The last component of `path`: `/` of the root, `.` of the empty path.
+/// Returns the last component of `path`: `/` for the root, `.` for the empty path.
 pub fn basename(path: &[u8]) -> &[u8] {
     let path = match path {
         [] => return b".",
@@ -30,7 +30,8 @@ pub fn basename(path: &[u8]) -> &[u8] {
     }
 }
 
-/// What comes before the last component of `path`: `/` in the root, `.` where there is nothing.
+/// Returns the part of `path` before its last component: `/` if the component is in the root, `.`
+/// if there is no such part.
 pub fn dirname(path: &[u8]) -> &[u8] {
     let rooted = path.first() == Some(&b'/');
     let path = trimmed(path);
@@ -43,11 +44,12 @@ pub fn dirname(path: &[u8]) -> &[u8] {
     }
 }
 
-/// Writes `path` without its empty and `.` components, each `..` taking the component before it along. What becomes empty
-/// is `.`; the empty path stays empty.
+/// Writes `path` without empty and `.` components; each `..` removes itself and the component
+/// before it. An empty result is written as `.`, but the empty path stays empty.
 ///
-/// The file system is not asked, so a symbolic link may make the result another file. Each `..` walks back over what
-/// was written; as that is shortened by it, the whole takes at most two passes. The result is never longer than the path.
+/// The file system is not consulted, so the result may be another file if symbolic links are
+/// involved. Each `..` scans back over the output and shortens it, so the whole takes at most two
+/// passes. The result is never longer than the path.
 pub fn cleanpath(path: &[u8], out: &mut Out<'_>) {
     let root = usize::from(path.first() == Some(&b'/'));
     if root == 1 {
@@ -60,7 +62,7 @@ pub fn cleanpath(path: &[u8], out: &mut Out<'_>) {
                 let parent = out.as_slice().iter().rposition(|&b| b == b'/');
                 out.truncate(parent.unwrap_or(0).max(root));
             }
-            // There is nothing above the root.
+            // The root has no parent.
             b".." if root == 1 => {}
             component => {
                 if out.len() > root {
@@ -75,7 +77,8 @@ pub fn cleanpath(path: &[u8], out: &mut Out<'_>) {
     }
 }
 
-/// Whether `clean`, of which the first `root` bytes are the root, ends in a component that `..` takes along.
+/// Whether `clean` ends in a component that `..` removes. The first `root` bytes of `clean` are the
+/// root.
 fn takes_along(clean: &[u8], root: usize) -> bool {
     let last = clean.rsplit(|&b| b == b'/').next().unwrap_or(&[]);
     clean.len() > root && last != b".."

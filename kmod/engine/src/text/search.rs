@@ -3,14 +3,15 @@
 
 //! `strstr()`, `index()`, `rindex()`, `substr()` and `strtok()`.
 //!
-//! Searching compares at every position, which is quadratic at worst; so it takes what it compares from a budget.
+//! A search compares at every position and is quadratic in the worst case, so it takes the compared
+//! bytes from a budget.
 
 use crate::budget::{Budget, Spent};
 
-/// Units of a position that is tried, beside the bytes that are compared there.
+/// Units of each position that is tried, in addition to the bytes that are compared there.
 const POSITION: usize = 8;
 
-/// How many bytes both begin with.
+/// Returns the length of the common prefix.
 fn common(a: &[u8], b: &[u8]) -> usize {
     const WORD: usize = 8;
     let words = a.chunks_exact(WORD).zip(b.chunks_exact(WORD));
@@ -22,7 +23,7 @@ fn common(a: &[u8], b: &[u8]) -> usize {
     at.saturating_add(rest.count())
 }
 
-/// The first of `places` where `needle` stands in `hay`.
+/// Returns the first of `places` at which `needle` occurs in `hay`.
 fn search(
     hay: &[u8],
     needle: &[u8],
@@ -40,21 +41,21 @@ fn search(
     Ok(None)
 }
 
-/// Offset of the first occurrence of `needle`; that of an empty one is 0.
+/// Returns the offset of the first occurrence of `needle`; 0 if it is empty.
 pub fn strstr(hay: &[u8], needle: &[u8], budget: &mut Budget) -> Result<Option<usize>, Spent> {
     search(hay, needle, 0..=hay.len(), budget)
 }
 
-/// Offset of the first occurrence at or after `pos`, or -1. A position before the beginning is the beginning; an
-/// empty needle is found at the position itself, or at the end where that comes first.
+/// Returns the offset of the first occurrence at or after `pos`, or -1. A negative position counts
+/// as 0. An empty needle is found at the position itself, or at the end if that is smaller.
 pub fn index(hay: &[u8], needle: &[u8], pos: i64, budget: &mut Budget) -> Result<i64, Spent> {
     let from = usize::try_from(pos).unwrap_or(0).min(hay.len());
     let found = search(hay, needle, from..=hay.len(), budget)?;
     Ok(found.map_or(-1, |at| at as i64))
 }
 
-/// Offset of the last occurrence at or before `pos`, or -1; without a position, of the last of all. Before the
-/// beginning there is nothing but the empty needle, at 0.
+/// Returns the offset of the last occurrence at or before `pos`, or -1. Without a position, returns
+/// the last of all. At a negative position only the empty needle is found, at 0.
 pub fn rindex(
     hay: &[u8],
     needle: &[u8],
@@ -70,9 +71,10 @@ pub fn rindex(
     Ok(found.map_or(-1, |at| at as i64))
 }
 
-/// The part of `s` from `start` on, of `len` bytes or all. A negative start counts from the end, a negative length
-/// leaves so many bytes off the end. A length counts from the start even where that is before the beginning; a negative
-/// one has nothing to leave bytes off there.
+/// Returns the part of `s` from `start` on, of `len` bytes or to the end. A negative start counts
+/// from the end; a negative length omits that many bytes at the end. A length counts from the start
+/// even if the start is before the beginning; with such a start a negative length gives an empty
+/// result.
 pub fn substr(s: &[u8], start: i64, len: Option<i64>) -> &[u8] {
     let size = s.len() as i64;
     let first = if start < 0 {
@@ -90,7 +92,8 @@ pub fn substr(s: &[u8], start: i64, len: Option<i64>) -> &[u8] {
     s.get(first as usize..end as usize).unwrap_or(&[])
 }
 
-/// Bounds in `s` of the first token at or after `from`: the longest run without a byte of `delims`.
+/// Returns the bounds in `s` of the first token at or after `from`: the longest run without a byte
+/// of `delims`.
 pub fn token(s: &[u8], delims: &[u8], from: usize) -> Option<(usize, usize)> {
     let delims = ByteSet::new(delims);
     let tail = s.get(from..)?;
@@ -104,7 +107,7 @@ pub fn token(s: &[u8], delims: &[u8], from: usize) -> Option<(usize, usize)> {
     Some((start, end))
 }
 
-/// A set of bytes, a bit each.
+/// A set of bytes, one bit each.
 struct ByteSet([u64; 4]);
 
 impl ByteSet {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Paths that are found from their end: each directory knows only the one above it.
+//! Paths that are found from their end, because each directory knows only the one above it.
 //!
-//! The text begins at the beginning of its memory all the time, and moves on when something comes before it. So what does
-//! not fit is cut off at the end, as with every string, and not at the root. Moving costs as many bytes as
-//! there are, which is taken from the budget.
+//! The text always starts at the beginning of its memory, and is moved when something is prepended.
+//! So what does not fit is cut off at the end, as with every string, and not at the root. A move
+//! costs one unit of the budget for each byte moved or prepended.
 
 use super::number::lltostr;
 use super::Out;
@@ -19,25 +19,26 @@ pub struct Upwards<'a> {
 }
 
 impl<'a> Upwards<'a> {
-    /// An empty text in `buf`.
+    /// Makes an empty text in `buf`.
     pub fn new(buf: &'a mut [u8]) -> Self {
         Self { buf, len: 0 }
     }
 
-    /// Puts `n` bytes before the text, for the caller to write; fewer where no more fit.
+    /// Makes room for `n` bytes before the text and returns that room for the caller to fill; it is
+    /// shorter if the buffer is. Text that no longer fits is cut off at the end.
     pub fn before(&mut self, n: usize, budget: &mut Budget) -> Result<&mut [u8], Spent> {
         let n = n.min(self.buf.len());
         let kept = self.len.min(self.buf.len().saturating_sub(n));
         budget.spend(kept.saturating_add(n))?;
         if n != 0 {
-            // `kept + n` is at most the buffer's length.
+            // Cannot panic: `kept + n` is at most the buffer's length.
             self.buf.copy_within(..kept, n);
         }
         self.len = kept.saturating_add(n);
         Ok(self.buf.get_mut(..n).unwrap_or(&mut []))
     }
 
-    /// Puts `bytes` before the text.
+    /// Prepends `bytes` to the text.
     pub fn prepend(&mut self, bytes: &[u8], budget: &mut Budget) -> Result<(), Spent> {
         for (to, from) in self.before(bytes.len(), budget)?.iter_mut().zip(bytes) {
             *to = *from;
@@ -45,19 +46,20 @@ impl<'a> Upwards<'a> {
         Ok(())
     }
 
-    /// Length of the text, bytes.
+    /// Returns the length of the text in bytes.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is no text.
+    /// Whether the text is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 }
 
-/// Writes what stands for the path of a file that is in no directory, as the kernel shows it in /proc: `fs` is the name of
-/// its file system, `name` its own, which may be empty, `inode` its number.
+/// Writes the substitute for the path of a file that is in no directory, in the form that the
+/// kernel shows in /proc. `fs` is the name of its file system type, `name` its own name, which may
+/// be empty, and `inode` its number.
 pub fn unplaced(fs: &[u8], name: &[u8], inode: u64, out: &mut Out<'_>) {
     if name.is_empty() {
         match fs {
@@ -65,7 +67,7 @@ pub fn unplaced(fs: &[u8], name: &[u8], inode: u64, out: &mut Out<'_>) {
             _ => out.extend(fs.strip_suffix(b"fs").unwrap_or(fs)),
         }
         out.extend(b":[");
-        // Inode numbers of such files do not reach the sign.
+        // Inode numbers of such files do not reach the sign bit.
         lltostr(inode as i64, 10, out);
         out.push(b']');
     } else if fs == b"anon_inodefs" {

@@ -1,16 +1,17 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Finding variables by id and scope.
+//! Finds variables by id and scope.
 //!
-//! An image may declare as many variables as there are ids, and name one in each instruction. So they are found by a tree that goes by the
-//! bits of id and scope: below a node are those that agree with it in the bits up to there. No way is longer than there are such bits,
-//! whatever was declared, and in whichever order; a table of hashes could be filled so that all share a place.
+//! An image may declare as many variables as there are ids, and use one in each instruction. So the
+//! look-up is a tree over the bits of id and scope: all keys below a node agree with its key in the
+//! bits up to it. Whatever was declared, and in whichever order, no path is longer than the number
+//! of these bits. A hash table could be filled so that all keys collide.
 
 use crate::error::NoMem;
 use crate::mem::Vec;
 
-/// Numbers of variables.
+/// Maps variables to their numbers.
 #[derive(Debug, Default)]
 pub struct Index {
     nodes: Vec<Node>,
@@ -20,34 +21,37 @@ pub struct Index {
 struct Node {
     key: u64,
     number: u32,
-    /// Where it goes on by the next bit; 0, where the first node is, is nowhere.
+    /// The child nodes by the next bit. 0 means none, because node 0 is the root.
     next: [u32; 2],
 }
 
-/// Id and scope, the bits first that differ most.
+/// Combines id and scope. The lowest bits, which are used first, differ most.
 fn key(id: u32, scope: u8) -> u64 {
     u64::from(scope) << 32 | u64::from(id)
 }
 
-/// Where a variable would be: below which node, on which side.
+/// Where a missing variable would be attached.
+/// The node above it.
 struct Vacancy {
+    /// The side of that node.
     node: usize,
     side: usize,
 }
 
 impl Index {
-    /// The same once more, to be added to.
+    /// Returns a copy to add variables to.
     pub fn copy(&self) -> Result<Self, NoMem> {
         let nodes = Vec::copy_of(&self.nodes)?;
         Ok(Self { nodes })
     }
 
-    /// The number of a variable.
+    /// Returns the number of a variable.
     pub fn find(&self, id: u32, scope: u8) -> Option<usize> {
         self.look(key(id, scope)).ok()
     }
 
-    /// Adds a variable with its number. If it is there it keeps the number that it has, which is returned.
+    /// Adds a variable with its number. If the variable is there already, nothing changes, and the
+    /// number that it has is returned.
     pub fn add(&mut self, id: u32, scope: u8, number: usize) -> Result<Option<usize>, NoMem> {
         let key = key(id, scope);
         let place = match self.look(key) {
@@ -98,7 +102,7 @@ mod tests {
             ..ProptestConfig::default()
         })]
 
-        /// Ids are few, or any, so that they come again and so that they do not.
+        /// Ids are taken from a few or from all, so that both repeated and new ones occur.
         #[test]
         fn finds_what_a_map_finds(
             vars in prop::collection::vec((prop_oneof![0..9_u32, any::<u32>()], 0..4_u8), 0..300),
@@ -117,7 +121,8 @@ mod tests {
         }
     }
 
-    /// All that there are of one scope, in an order in which trees grow long.
+    /// All ids of one scope, in ascending order, which makes an unbalanced tree of comparisons
+    /// long.
     #[test]
     fn no_way_is_longer_than_an_id() {
         let mut index = Index::default();

@@ -1,11 +1,12 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Globals and clause-locals: a table of declarations, and where each value lies.
+//! Globals and clause-locals: a table of declarations, and the place of each value.
 //!
-//! A value of up to 8 bytes takes one word. One by reference takes a word that says whether it is NULL, and then its
-//! bytes. Globals lie in one block that all CPUs share; clause-locals have the same layout in a block of each CPU.
-//! Thread-locals and associative arrays have a declaration here too, for their size, but no place.
+//! A value of up to 8 bytes takes one word. A value by reference takes a word that says whether it
+//! is NULL, followed by its bytes. Globals are in one block that all CPUs share; clause-locals have
+//! the same layout in a block per CPU. Thread-locals and associative arrays are declared here too,
+//! for their size, but have no place.
 
 use super::index::Index;
 use crate::dif::verify::same_var;
@@ -17,25 +18,27 @@ use dtrace_uapi::types::{
 use dtrace_uapi::types::{DIF_TF_BYREF, DIF_TYPE_STRING};
 use dtrace_uapi::var::OTHER_UBASE;
 
-/// Value of the word before the bytes of a variable that was assigned NULL.
+/// Value of the word before the bytes of a variable by reference to which NULL was assigned.
 pub const NULL: u64 = u64::MAX;
 
-/// Most bytes that the globals, and that a CPU's clause-locals, may take.
+/// Maximum size of the block of globals, and of a CPU's block of clause-locals, in bytes.
 const STATICS_MAX: usize = 16 << 20;
 
-/// Most bytes that a number counts with where few variables are to fit a small space. A script that names such a space has
-/// counted its numbers as `int`, the type that other DTraces give them.
+/// Maximum number of bytes that a number counts as when the variables that a small space must hold
+/// are counted. A script that sets such a size assumes numbers of the size of `int`, the type that
+/// other DTraces give them.
 const INT: usize = 4;
 
 /// A declared variable.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
+    /// The declaration.
     var: DifVar,
-    /// Offset in its block, of the word.
+    /// Offset of its word in its block.
     pub offset: usize,
-    /// Size of its bytes, if it is by reference.
+    /// Size of its bytes if it is by reference, else `None`.
     pub by_ref: Option<usize>,
-    /// It is a string.
+    /// Whether it is a string.
     pub string: bool,
 }
 
@@ -43,17 +46,21 @@ pub struct Place {
 #[derive(Debug, Default)]
 pub struct Table {
     places: Vec<Place>,
-    /// Numbers of the places.
+    /// Finds a variable's number in `places` by id and scope.
     index: Index,
+    /// Bytes that the globals take.
     globals: usize,
+    /// Bytes that the clause-locals of a CPU take.
     locals: usize,
+    /// Bytes of the largest dynamic variable, rounded up to words.
     data_max: usize,
-    /// Bytes of the greatest thread-local without index, and of the greatest element of an array; a number counts as an [`INT`].
+    /// Bytes of the largest thread-local that is no array, and of the largest element of an array.
+    /// A number counts as at most an [`INT`].
     bare: [usize; 2],
 }
 
 impl Table {
-    /// The same once more, to be added to.
+    /// Returns a copy to add declarations to.
     pub fn copy(&self) -> Result<Self, NoMem> {
         Ok(Self {
             places: Vec::copy_of(&self.places)?,
@@ -62,7 +69,8 @@ impl Table {
         })
     }
 
-    /// Declares a variable, or finds it declared. `EINVAL` where it was declared in another way.
+    /// Declares a variable, unless it is declared already. `EINVAL` if it was declared differently;
+    /// `ENOMEM` if the variables get too large. After an error the table is unusable.
     pub fn declare(&mut self, var: &DifVar, strsize: usize) -> Result<(), Reason> {
         if var.id < u32::from(OTHER_UBASE) {
             return Ok(());
@@ -118,7 +126,7 @@ impl Table {
         Ok(())
     }
 
-    /// The place of variable `id` in `scope`.
+    /// Returns the place of variable `id` in `scope`.
     pub fn find(&self, id: u32, scope: u8) -> Option<&Place> {
         self.places.get(self.index.find(id, scope)?)
     }
@@ -130,18 +138,18 @@ impl Table {
             .any(|p| p.var.scope == DIFV_SCOPE_THREAD || p.var.kind == DIFV_KIND_ARRAY)
     }
 
-    /// Size of the block of globals, bytes.
+    /// Returns the size of the block of globals in bytes.
     pub fn globals_size(&self) -> usize {
         self.globals
     }
 
-    /// Size of a CPU's block of clause-locals, bytes.
+    /// Returns the size of a CPU's block of clause-locals in bytes.
     pub fn locals_size(&self) -> usize {
         self.locals
     }
 
-    /// Bytes of the greatest dynamic variable by themselves: its value and, for an element of an array, the array and a key of
-    /// `key_size`.
+    /// Returns the bytes of the largest dynamic variable without any management: its value and, for
+    /// an element of an array, the array and a key of `key_size` bytes.
     pub fn bare_max(&self, key_size: usize) -> usize {
         let [plain, element] = self.bare;
         match element {
@@ -150,7 +158,7 @@ impl Table {
         }
     }
 
-    /// Size of the greatest dynamic variable, bytes.
+    /// Returns the size of the largest dynamic variable in bytes.
     pub fn data_max(&self) -> usize {
         self.data_max.max(8)
     }

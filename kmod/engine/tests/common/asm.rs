@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! An assembler: one instruction a line, labels `name:`, integers and strings written where they are used.
+//! An assembler: one instruction per line, labels `name:`, and integers and strings written where
+//! they are used.
 //!
 //! ```text
 //!     setx 5, %r1            integers go to the integer table
@@ -121,7 +122,7 @@ impl Assembler {
     fn line(&mut self, line: &str) -> Instr {
         let (name, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         let op = op_named(name);
-        // A string may hold commas.
+        // A string may contain commas.
         let args: Vec<&str> = if name == "sets" {
             let end = rest.rfind(',').unwrap();
             vec![rest[..end].trim(), rest[end + 1..].trim()]

@@ -1,9 +1,11 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! A DIF program run in two ways: prepared, and by the reference. Result, fault, instruction and memory must be the same.
+//! Runs a DIF program in two ways: prepared, and by the reference interpreter. Result, fault,
+//! instruction and memory must be the same.
 //!
-//! Programs come from [`Seed`]s, a few numbers an instruction, so that most of them pass the verifier.
+//! Programs are made from [`Seed`]s, a few numbers per instruction, so that the verifier accepts
+//! most of them.
 
 use super::asm::{array, asm_with, bytes, int, string, var};
 use super::config;
@@ -21,7 +23,7 @@ use dtrace_engine::{Privileges, UserWalk};
 use dtrace_uapi::dif::{Instr, Op};
 use dtrace_uapi::types::DifVar;
 
-/// Size of strings.
+/// Size of strings in bytes.
 pub const STRSIZE: usize = 32;
 
 /// Variables of every kind.
@@ -39,7 +41,7 @@ pub fn vars() -> Vec<DifVar> {
     ]
 }
 
-/// A machine with some memory, and arguments that point to it or nowhere.
+/// Returns a machine with some memory, and arguments that point to it or nowhere.
 pub fn machine() -> TestMachine {
     let mut m = TestMachine::default();
     m.kernel.insert(
@@ -68,17 +70,17 @@ pub fn machine() -> TestMachine {
     m
 }
 
-/// What programs have not got of a firing's 4 Mi units.
+/// The part of a firing's 4 Mi units that programs do not get.
 const UNITS_SPENT: usize = (4 << 20) - (1 << 20);
 
-/// One way of running: result and all memory that the program could change.
+/// The outcome of one way of running: the result and all memory that the program could change.
 #[derive(Debug, PartialEq)]
 pub struct Outcome {
     pub result: Result<u64, Stopped>,
     scratch: Vec<u8>,
     locals: Vec<u8>,
     globals: Vec<u8>,
-    /// Nonzero words of the values of dynamic variables.
+    /// Word indexes and values of the nonzero words of dynamic variables.
     values: Vec<(usize, u64)>,
     ntuple: usize,
     random: u64,
@@ -107,7 +109,7 @@ fn outcome(
     };
     let words = core.dynamics.as_ref().unwrap().key_words();
     let mut vm = Vm::new(&core, 1024, usize::MAX, table.locals_size(), words, 7).unwrap();
-    // Endless loops are to end soon.
+    // Makes endless loops end soon.
     vm.budget.spend(UNITS_SPENT).unwrap();
     let result = run(&mut Env {
         m: &m,
@@ -141,7 +143,7 @@ fn outcome(
     }
 }
 
-/// Runs a program in both ways. `None`: the verifier refused it.
+/// Runs a program in both ways. `None` if the verifier refuses it.
 pub fn both(difo: &Difo, kernel: bool) -> Option<(Outcome, Outcome)> {
     let cx = verify::Context {
         privileges: Privileges {
@@ -177,7 +179,7 @@ pub fn both(difo: &Difo, kernel: bool) -> Option<(Outcome, Outcome)> {
     Some((a, b))
 }
 
-/// Numbers from which a program is made.
+/// The numbers from which an instruction is made.
 #[derive(Clone, Debug)]
 pub struct Seed {
     pub kind: u8,
@@ -191,7 +193,8 @@ fn pick<T: Copy>(from: &[T], n: u8) -> T {
     from[n as usize % from.len()]
 }
 
-/// A program that the verifier accepts as a rule: operands are in range, branches may miss.
+/// Makes a program that the verifier normally accepts: operands are in range, but branches may not
+/// be.
 pub fn program(seeds: &[Seed]) -> Difo {
     use Op::*;
     const ALU: [Op; 21] = [
@@ -297,7 +300,7 @@ pub fn program(seeds: &[Seed]) -> Difo {
                 }
                 Instr::indexed(Call, subr, rd)
             }
-            // Back to where the tuple stack was emptied before.
+            // Branches back to an instruction after one that empties the tuple stack.
             19 => {
                 let after =
                     |(at, i): (usize, &Instr)| (i.op() == Some(Flushts)).then_some(at as u32 + 1);

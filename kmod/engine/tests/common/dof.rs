@@ -55,7 +55,7 @@ impl Image {
         self.section(SecType::DifoHdr, 4, 0, &data)
     }
 
-    /// A clause of one probe description `provider:::name`.
+    /// Adds a clause with one probe description, `provider:::name`.
     pub fn clause(
         &mut self,
         provider: &str,
@@ -66,7 +66,7 @@ impl Image {
         self.clause_at([provider, "", "", name], predicate, actions)
     }
 
-    /// A clause of one probe description: provider, module, function, name.
+    /// Adds a clause with one probe description: provider, module, function, name.
     pub fn clause_at(
         &mut self,
         probe: [&str; 4],
@@ -130,7 +130,7 @@ impl Image {
         self.table(SecType::OptDesc, &[desc])
     }
 
-    /// The header that belongs to the sections.
+    /// Returns the header for the sections.
     pub fn header(&self) -> Hdr {
         let mut ident = [0; 16];
         ident[..4].copy_from_slice(&MAGIC);
@@ -150,7 +150,7 @@ impl Image {
         }
     }
 
-    /// Writes the image with the header that `change` has changed.
+    /// Writes the image; `change` may modify its header first.
     pub fn write_with(&self, change: impl FnOnce(&mut Hdr)) -> Vec<u8> {
         let mut hdr = self.header();
         let mut at = size_of::<Hdr>() + self.secs.len() * size_of::<Sec>();

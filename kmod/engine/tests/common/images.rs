@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What is checked of DOF images, whole ones and broken ones.
+//! Checks of DOF images, whole and damaged ones.
 
 use super::asm::{asm, asm_with, int, string, var};
 use super::dof::Image;
@@ -12,12 +12,12 @@ use dtrace_engine::{Consumer, Enabling};
 use dtrace_uapi::action::Action;
 use dtrace_uapi::option::Opt;
 
-/// An image with a bit of everything.
+/// Returns an image with something of every kind.
 pub fn sample() -> Image {
     sample_at(["syscall", "", "", "entry"], ["fbt", "", "", ""])
 }
 
-/// The same at other probes: provider, module, function, name.
+/// Returns the same image with other probe descriptions: provider, module, function, name.
 pub fn sample_at(first: [&str; 4], second: [&str; 4]) -> Image {
     let mut image = Image::default();
     image.option(Opt::Strsize, 128);
@@ -41,7 +41,8 @@ pub fn sample_at(first: [&str; 4], second: [&str; 4]) -> Image {
     image
 }
 
-/// Parses, and runs what is accepted: nothing may panic, and nothing may stay.
+/// Parses an image and runs it if it is accepted. Nothing may panic, and no memory may remain
+/// allocated. Returns whether it was accepted.
 pub fn try_image(bytes: &[u8]) -> bool {
     let before = live();
     let accepted = (|| {

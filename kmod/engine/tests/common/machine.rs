@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! A machine whose kernel and user memory are two maps of pieces.
+//! A machine whose kernel memory and user memory are maps from addresses to pieces.
 
 use dtrace_engine::budget;
 use dtrace_engine::frames::Frames;
@@ -17,39 +17,43 @@ pub struct TestMachine {
     pub kernel: BTreeMap<u64, Vec<u8>>,
     pub user: RefCell<BTreeMap<u64, Vec<u8>>>,
     pub args: [u64; 10],
-    /// The argument that is not there, and where it would lie.
+    /// An argument that cannot be read, and the address at which it would lie.
     pub missing: Option<(u64, u64)>,
     pub pid: u32,
     pub comm: &'static str,
     pub now: Cell<u64>,
     pub owned: bool,
-    /// The firing is of no process.
+    /// Whether the firing is about no process.
     pub of_nobody: bool,
     pub thread: u64,
-    /// Frames of the kernel's stack, three at most.
+    /// Number of frames of the kernel stack, at most three.
     pub depth: usize,
     pub root: Option<Place>,
     pub user_args: Option<(u64, u64)>,
-    /// How far away a process' address space is after it was read from: it executed something else; and how far by now.
+    /// Distance by which the address space of a process moves at each read from it, as if it
+    /// executed another program; `executed` is the sum so far.
     pub executes: u64,
     pub executed: Cell<u64>,
     pub log: RefCell<Vec<String>>,
-    /// The work that was counted, units.
+    /// The work that was counted, in units.
     pub toil: Cell<u64>,
-    /// Time, and how users' clauses are limited by it.
+    /// The clock, and how it limits members' clauses.
     pub time: Time,
-    /// How often loads were waited for.
+    /// Number of calls of `settle()`.
     pub settled: Cell<u32>,
-    /// The frames of the user stack.
+    /// Frames of the user stack.
     pub ustack: Vec<u64>,
-    /// Of processes and stacks that come again, the numbers; and that of the last one.
+    /// The processes and stacks that were seen, by their numbers minus 1; `number` is that of the
+    /// last one.
     pub recorded: RefCell<Vec<(u32, Vec<u64>)>>,
     pub number: Cell<u64>,
-    /// The frames of the user stack that are evaluators', with the number of their walker and the only constant of their file.
+    /// Frames of evaluators in the user stack: the index of the frame, the number of its walker,
+    /// and the only constant of its file.
     pub evaluators: Vec<(u32, u64, u64)>,
-    /// The walker of the code that the program has made, which all of the user stack is in; it tells callers.
+    /// Number of the walker of generated code, in which all of the user stack is then; it tells
+    /// callers.
     pub made: Option<u64>,
-    /// It is looked for whose the code is that the program has made, for each stack.
+    /// Whether the owner of generated code is searched for, for each stack.
     pub seeks: bool,
 }
 
@@ -85,19 +89,19 @@ impl Default for TestMachine {
     }
 }
 
-/// A clock that goes on where memory is loaded or variables are looked for.
+/// A clock that advances when memory is loaded or variables are looked up.
 #[derive(Debug, Default)]
 pub struct Time {
-    /// Now, ns.
+    /// The time, in ns.
     pub now: Cell<u64>,
-    /// How long a load takes, ns; a long one so long for each 64 bytes.
+    /// Duration of a load in ns, for each 64 bytes.
     pub load: u64,
-    /// How many loads there were, and in which of them the machine is stopped for a second.
+    /// Number of loads so far; `pause` is the load during which the machine stops for a second.
     pub loads: Cell<u64>,
     pub pause: Option<u64>,
-    /// When work was counted last, where it counts by time and has a limit.
+    /// When work was counted last, if work counts by time and has a limit.
     pub looked: Option<Cell<u64>>,
-    /// How often it was asked whether that is reached.
+    /// Number of calls of `is_over()`.
     pub asked: Cell<u32>,
 }
 
@@ -110,7 +114,7 @@ impl Time {
         self.now.set(self.now.get() + self.load * lines + pause);
     }
 
-    /// What units count for.
+    /// Returns what units count as.
     fn work(&self, units: u64) -> u64 {
         let Some(looked) = &self.looked else {
             return units;
@@ -282,7 +286,7 @@ impl Machine for TestMachine {
         if known.is_some_and(|n| is_known(n as u64 + 1)) {
             return true;
         }
-        // It is found another number.
+        // The stack gets a new number.
         if let Some(n) = known {
             all[n].0 = 0;
         }
@@ -293,7 +297,7 @@ impl Machine for TestMachine {
     fn ustack_number(&self) -> u64 {
         self.number.get()
     }
-    /// A mutex is its owner with flags, as the kernel's is; a lock for readers and writers three bytes.
+    /// A mutex is its owner with flags, as in the kernel. A reader-writer lock is three bytes.
     fn mutex_owner(&self, addr: u64) -> Result<u64, BadAddr> {
         self.load_u64(addr).map(|word| word & !7)
     }
@@ -307,7 +311,7 @@ impl Machine for TestMachine {
             writer_waits,
         })
     }
-    /// The kernel's records are words here, in the order in which they are named.
+    /// The kernel's structures are sequences of words here, one for each field in order.
     fn place(&self, path: &[u8; 16]) -> Place {
         let word = |at: usize| u64::from_ne_bytes(path[at..at + 8].try_into().unwrap());
         Place {
@@ -355,7 +359,7 @@ impl Machine for TestMachine {
     fn user_args(&self) -> Option<(u64, u64)> {
         self.user_args
     }
-    /// A task is its address space, where its arguments begin and end, and its name.
+    /// A task is three words (address space, start and end of its arguments), followed by its name.
     fn task_args(&self, addr: u64) -> Result<Option<TaskArgs>, BadAddr> {
         let word = |n: u64| self.load_u64(addr + n * 8);
         let args = TaskArgs {
@@ -430,7 +434,7 @@ impl Machine for TestMachine {
     }
 }
 
-/// A stack whose frames are found by what a walker tells.
+/// Walks a stack whose frames are found by a walker.
 fn made_stack(
     walker: u64,
     frames: &mut Frames<'_>,

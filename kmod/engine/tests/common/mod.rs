@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What the tests of the whole engine share: a machine of plain memory, an assembler of DIF text, and builders of
-//! clauses and of DOF images.
+//! Shared parts of the tests of the whole engine: a machine with plain memory, an assembler of DIF
+//! text, and builders of clauses and DOF images.
 #![allow(dead_code)]
 
 pub mod asm;
@@ -54,7 +54,8 @@ pub fn config() -> Config {
     }
 }
 
-/// What objects are verified for, where that does not matter: everything is allowed.
+/// Returns a context for verifying objects, for tests that do not depend on it: everything is
+/// allowed except destructive actions.
 pub fn cx() -> Context {
     Context {
         privileges: Privileges::ALL,
@@ -70,7 +71,7 @@ pub fn copy<T: Copy>(from: &[T]) -> EVec<T> {
     EVec::copy_of(from).unwrap()
 }
 
-/// An action with an expression.
+/// Makes an action with an expression.
 pub fn action(kind: Action, difo: Difo) -> ActionSpec {
     ActionSpec {
         kind,
@@ -82,7 +83,7 @@ pub fn action(kind: Action, difo: Difo) -> ActionSpec {
     }
 }
 
-/// An action without one.
+/// Makes an action without an expression.
 pub fn bare(kind: Action, ntuple: u32, arg: u64) -> ActionSpec {
     ActionSpec {
         kind,
@@ -107,7 +108,7 @@ pub fn clause(predicate: Option<Difo>, actions: Vec<ActionSpec>) -> Clause {
     }
 }
 
-/// Single steps of what a consumer does for a whole image.
+/// The steps of adding an image to a consumer, one at a time.
 pub trait Steps {
     fn set_option(&self, option: Opt, value: u64) -> Result<(), Reason>;
     fn add_clause(&self, clause: &Clause) -> Result<ClauseId, Reason>;
@@ -142,21 +143,21 @@ impl Steps for Consumer {
     }
 }
 
-/// A consumer at work.
+/// A consumer that is tracing.
 pub struct Bench {
     pub consumer: Consumer,
     pub ecbs: Vec<Ecb>,
     pub m: TestMachine,
 }
 
-/// What the tests run is single-threaded unless they say otherwise, so every claim is good.
+/// Claims a CPU. Tests are single-threaded unless they say otherwise, so every claim is valid.
 pub fn cpu(index: usize) -> Cpu {
-    // SAFETY: tests that use several threads give each of them a CPU of its own.
+    // SAFETY: tests that use several threads give each thread a CPU of its own.
     unsafe { Cpu::claim(index) }
 }
 
 impl Bench {
-    /// A started consumer with these clauses, each bound to `PROBE`.
+    /// Starts a consumer with these clauses, each bound to `PROBE`.
     pub fn new(clauses: Vec<Clause>) -> Self {
         Self::with(Consumer::new(config()).unwrap(), clauses)
     }
@@ -179,7 +180,7 @@ impl Bench {
         }
     }
 
-    /// Fires all clauses on CPU 0, at a time of its own.
+    /// Fires all clauses on CPU 0, as one firing with a new time.
     pub fn fire(&self) -> Vec<Option<FaultReport>> {
         self.m.now.set(self.m.now.get() + 1);
         self.ecbs
@@ -188,7 +189,7 @@ impl Bench {
             .collect()
     }
 
-    /// The bytes of CPU 0's buffer, and its drops.
+    /// Returns the bytes of CPU 0's buffer, and its drops.
     pub fn read(&self, which: Which) -> (Vec<u8>, u64) {
         self.consumer
             .switch(&cpu(0), which, 1)

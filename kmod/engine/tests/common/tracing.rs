@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! A tracing whose firings are numbered, so that it can be told which of them a buffer kept, and what each policy owes.
+//! A tracing whose firings are numbered, so that a test can determine which of them a buffer kept,
+//! and the guarantees of each buffer policy.
 //!
-//! Firings are (which of the tracing's ECBs, whether the buffer is read after it).
+//! A firing is given as a pair: the index of the ECB, and whether the buffer is read after it.
 
 use super::asm::{asm, asm_with, bytes};
 use super::machine::TestMachine;
@@ -13,19 +14,20 @@ use dtrace_engine::{Clause, Consumer, Ecb, Errno, Which};
 use dtrace_uapi::action::Action;
 use dtrace_uapi::option::{Opt, BUFPOLICY_FILL, BUFPOLICY_RING, BUFPOLICY_SWITCH};
 
-/// `n` bytes of memory.
+/// Makes an action that records `n` bytes of memory.
 fn memory(n: u32) -> ActionSpec {
     let difo = asm_with("ldgs arg0, %r1\n ret %r1", bytes(n), &[]);
     action(Action::Tracemem, difo)
 }
 
-/// Traces `arg1`, by which firings are told apart, and `more` bytes.
+/// Makes a clause that records `arg1`, which identifies the firing, and `more` bytes.
 pub fn numbered(more: u32) -> Clause {
     let number = action(Action::Difexpr, asm("ldgs arg1, %r1\n ret %r1"));
     clause(None, vec![number, memory(more)])
 }
 
-/// A tracing with a buffer of this size and policy; an ECB each for records of several sizes, and one at `END`.
+/// A tracing with a buffer of a given size and policy, one ECB each for records of several sizes,
+/// and one at `END`.
 pub struct Tracing {
     pub consumer: Consumer,
     pub ecbs: Vec<Ecb>,
@@ -35,7 +37,8 @@ pub struct Tracing {
 }
 
 impl Tracing {
-    /// `None` where the buffer is too small for a record, or for that of END wherever it comes to lie; then it was refused.
+    /// Starts a tracing. `None` if the engine refuses the buffer because it is too small for a
+    /// record, or for that of `END` wherever it is placed.
     pub fn new(policy: u64, size: u64, extra: &[u32]) -> Option<Self> {
         let consumer = Consumer::new(config()).unwrap();
         consumer.set_option(Opt::Bufpolicy, policy).unwrap();
@@ -47,7 +50,7 @@ impl Tracing {
         }
         let id = consumer.add_clause(&numbered(8)).unwrap();
         let end = consumer.bind(id, END).unwrap();
-        // EPID, padding, a number; END needs not be aligned.
+        // EPID, padding, a number; the record of `END` need not be aligned.
         let most = extra.iter().max().map_or(24, |more| 16 + more).max(24);
         let charged = u64::from(most.next_multiple_of(4));
         match consumer.go() {
@@ -74,14 +77,14 @@ impl Tracing {
         })
     }
 
-    /// Fires an ECB of CPU 0.
+    /// Fires an ECB on CPU 0.
     pub fn fire(&mut self, ecb: Ecb) {
         self.fired += 1;
         self.m.args[1] = self.fired;
         assert_eq!(self.consumer.fire(&cpu(0), ecb, &self.m), None);
     }
 
-    /// The numbers of the recorded firings, oldest first, and how many were dropped.
+    /// Returns the numbers of the recorded firings, oldest first, and the number of drops.
     pub fn read(&self) -> (Vec<u64>, u64) {
         let c = &self.consumer;
         c.switch(&cpu(0), Which::Principal, 1)
@@ -94,7 +97,7 @@ impl Tracing {
         let mut numbers = Vec::new();
         for part in [&data[oldest..], &data[..oldest]] {
             let mut rest = part;
-            // What is shorter than an EPID is no record.
+            // A rest that is shorter than an EPID is no record.
             while rest.len() >= 4 {
                 let epid = u32_at(rest, 0);
                 if epid == 0 {
@@ -114,7 +117,7 @@ impl Tracing {
     }
 }
 
-/// Whatever is not recorded is counted, and records are in order.
+/// Policy `switch`: every firing that is not recorded is counted, and records are in order.
 pub fn switched(size: u64, extra: &[u32], firings: &[(usize, bool)]) {
     let Some(mut t) = Tracing::new(BUFPOLICY_SWITCH, size, extra) else {
         return;
@@ -139,7 +142,8 @@ pub fn switched(size: u64, extra: &[u32], firings: &[(usize, bool)]) {
     assert_eq!(seen + dropped, t.fired);
 }
 
-/// The first firings are there, up to the one that did not fit, and `END`, for which room is kept.
+/// Policy `fill`: the first firings are recorded, up to the one that did not fit, and `END`, for
+/// which room is reserved.
 pub fn filled(size: u64, extra: &[u32], firings: &[(usize, bool)]) {
     let Some(mut t) = Tracing::new(BUFPOLICY_FILL, size, extra) else {
         return;
@@ -155,7 +159,7 @@ pub fn filled(size: u64, extra: &[u32], firings: &[(usize, bool)]) {
     t.fire(t.end);
     t.consumer.stop();
     let (mut numbers, drops) = t.read();
-    // That recording ended is no drop.
+    // The end of recording is no drop.
     assert_eq!(drops, 0);
     assert_eq!(numbers.pop(), Some(t.fired));
     let kept = numbers.len() as u64;
@@ -163,7 +167,7 @@ pub fn filled(size: u64, extra: &[u32], firings: &[(usize, bool)]) {
     assert_eq!(full, kept < before);
 }
 
-/// The newest are there, the very last one at least, and nothing is dropped.
+/// Policy `ring`: the newest firings are recorded, at least the last one, and nothing is dropped.
 pub fn ring(size: u64, extra: &[u32], firings: &[(usize, bool)]) {
     let Some(mut t) = Tracing::new(BUFPOLICY_RING, size, extra) else {
         return;

@@ -1,10 +1,11 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What programs of 64 bits begin and end most functions with, for whoever is in a hurry.
+//! A fast path for the instructions with which 64-bit programs begin and end most functions.
 //!
-//! A [`Form`] says in general what an instruction does. `endbr64` and other instructions that do nothing, `push` of a register and
-//! `ret` need nothing of that but a distance and a stack pointer. They are what [`Form::perform`] makes of them; a test compares.
+//! A [`Form`] describes any emulated instruction. For `endbr64` and other instructions that do
+//! nothing, for `push` of a register, and for `ret`, a length and a stack pointer are enough. Their
+//! effect is that of [`Form::perform`]; a test compares both.
 
 use super::form::{Form, Operand, Operation, Register, Size};
 use super::insn::Mode;
@@ -24,17 +25,17 @@ enum Kind {
     Return,
 }
 
-/// What it changes.
+/// The registers that it changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Briefly {
-    /// Where the thread goes on.
+    /// The instruction pointer after it.
     pub ip: u64,
-    /// The stack pointer.
+    /// The stack pointer after it.
     pub sp: u64,
 }
 
 impl Form {
-    /// The instruction as one of these.
+    /// Returns the instruction in this shape, if it is one of them.
     pub fn brief(&self) -> Option<Brief> {
         let kind = match (self.mode, self.operation, self.size, self.from) {
             (Mode::Long, Operation::Nothing, ..) => Kind::Nothing,
@@ -52,8 +53,9 @@ impl Form {
 }
 
 impl Brief {
-    /// What it changes, at `ip` and with this stack pointer; its store is made. `None`: it cannot be done at once, or the program has asked
-    /// for an exception where the stack is not aligned, and nothing has changed.
+    /// Performs the instruction at `ip`, with the stack pointer `sp`, including its store. Returns
+    /// the changed registers. `None`, with nothing changed: memory cannot be accessed at once, the
+    /// target is not the program's, or the stack pointer is not aligned to 8 bytes.
     #[inline]
     pub fn perform<M: Memory>(
         &self,
@@ -66,7 +68,7 @@ impl Brief {
         if self.kind == Kind::Nothing {
             return Some(Briefly { ip: next, sp });
         }
-        // So it lies on one page too, and who checks alignment has nothing to say.
+        // An aligned word is on one page, and cannot raise an alignment-check exception.
         if sp & 7 != 0 {
             return None;
         }

@@ -1,11 +1,12 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Instructions at which a breakpoint may stand for a probe, and who may carry it.
+//! Which instructions can have a probe, and whether uprobes can carry its breakpoint.
 //!
-//! What is done here, or [moved](Insn::is_movable), needs nobody but who writes the breakpoint. The kernel's uprobes can have
-//! it if they execute the instruction as the processor would. Both sides ask: the library before it promises a probe, the module before it
-//! sets a breakpoint.
+//! An instruction that is emulated or [relocated](Insn::is_movable) needs nothing but the
+//! breakpoint. The kernel's uprobes can carry the breakpoint if they execute the instruction as the
+//! processor would. The library asks before it promises a probe, and the module before it sets a
+//! breakpoint.
 
 use super::class::Class;
 use super::form::Form;
@@ -14,7 +15,8 @@ use super::refusal::Refusal;
 use super::uprobes::Uprobes;
 
 impl Insn {
-    /// How it is done where it can be done here; `None`: the processor does it, somewhere else.
+    /// Returns the form by which it is emulated; `None` if the processor executes it in a slot. The
+    /// error says why it can have no probe.
     pub fn probed(&self) -> Result<Option<Form>, Refusal> {
         match self.class() {
             Class::Refused(refusal) => Err(refusal),
@@ -23,7 +25,7 @@ impl Insn {
         }
     }
 
-    /// Whether uprobes may have a breakpoint at it, and execute it.
+    /// Whether uprobes can have a breakpoint at it and execute it correctly.
     pub fn is_carried(&self) -> bool {
         matches!(
             self.uprobes(),
@@ -31,12 +33,12 @@ impl Insn {
         )
     }
 
-    /// Whether uprobes never have a breakpoint at it, so that any is somebody else's.
+    /// Whether uprobes never have a breakpoint at it, so that any breakpoint there is not theirs.
     pub fn is_barred(&self) -> bool {
         self.uprobes() == Uprobes::Refused
     }
 
-    /// Whether uprobes make something else of it that is faster than a breakpoint.
+    /// Whether uprobes may replace it by something faster than a breakpoint.
     pub fn is_optimized(&self) -> bool {
         matches!(self.uprobes(), Uprobes::Nop5 | Uprobes::Nop10)
     }

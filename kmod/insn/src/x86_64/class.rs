@@ -1,10 +1,11 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Who executes an instruction whose first byte is a breakpoint.
+//! How an instruction is executed whose first byte is a breakpoint.
 //!
-//! What can be done is done. What only computes is executed by the processor at another address. What says where it is, what
-//! traps by design, and what goes somewhere in a way that is not done here, cannot have a probe.
+//! Common instructions are emulated. An instruction that only computes is executed by the processor
+//! in a slot. An instruction has no probe if it exposes its own address, traps by design, or
+//! branches in a way that is not emulated (INV-40).
 
 use super::form::Form;
 use super::insn::Insn;
@@ -12,19 +13,19 @@ use super::prepare;
 use super::refusal::{refusal, Refusal};
 use super::Flow;
 
-/// Who executes it.
+/// How an instruction is executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// We do it.
+    /// It is emulated.
     Done(Form),
-    /// The processor, at another address: [`Insn::relocate`].
+    /// The processor executes a copy in a slot: [`Insn::relocate`].
     Slot,
-    /// Nobody: it can have no probe.
+    /// It can have no probe.
     Refused(Refusal),
 }
 
 impl Insn {
-    /// Who executes it if its place has a probe.
+    /// How the instruction is executed if it has a probe.
     pub fn class(&self) -> Class {
         if let Some(refusal) = refusal(self) {
             return Class::Refused(refusal);

@@ -1,31 +1,32 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! From bytes to an instruction.
+//! Decoding of instructions.
 //!
-//! Lengths are exact: an instruction that some processor reads as longer or shorter than another is refused, and so is
-//! what no manual defines. Whether a processor has it, and would accept its operands, is not asked.
+//! Lengths are exact: if processors disagree about the length of an instruction, or if no manual
+//! defines it, it is refused. The decoder does not check whether a processor has the instruction
+//! and would accept its operands.
 
 use super::insn::{put, Encoding, Insn, Map, Mode, LONGEST};
 use super::prefixes::Prefixes;
 use super::tables::{self, Immediate};
 
-/// Why bytes are no instruction.
+/// Why bytes are not an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Undecoded {
     /// They end too early.
     Short,
-    /// There would be more than fifteen.
+    /// There would be more than 15.
     Long,
-    /// Nothing has this opcode, or not with these prefixes.
+    /// There is no instruction with this opcode, or none with these prefixes.
     Unknown,
-    /// Intel's processors and AMD's do not agree on where it ends.
+    /// Processors of Intel and AMD disagree about its length.
     Disputed,
-    /// It needs a processor with APX: prefix D5, or 62 with its bits.
+    /// It needs a processor with APX: prefix D5, or 62 with the bits of APX.
     Apx,
 }
 
-/// Takes an instruction apart. `bytes` may go on behind it.
+/// Decodes the instruction at the beginning of `bytes`.
 pub fn decode(bytes: &[u8], mode: Mode) -> Result<Insn, Undecoded> {
     let mut reader = Reader { bytes, at: 0 };
     let mut prefixes = Prefixes::default();
@@ -92,7 +93,7 @@ impl Reader<'_> {
         self.bytes.get(self.at).copied()
     }
 
-    /// A number of up to 8 bytes.
+    /// Reads a little-endian number of up to 8 bytes.
     fn number(&mut self, bytes: u32) -> Result<u64, Undecoded> {
         let mut number = 0;
         for i in 0..bytes {
@@ -101,7 +102,7 @@ impl Reader<'_> {
         Ok(number)
     }
 
-    /// The same, sign-extended.
+    /// Reads a number and sign-extends it.
     fn signed(&mut self, bytes: u32) -> Result<i64, Undecoded> {
         let unused = 64_u32.wrapping_sub(bytes.wrapping_mul(8));
         let number = self.number(bytes)? as i64;
@@ -109,7 +110,7 @@ impl Reader<'_> {
     }
 }
 
-/// An opcode, and where it is looked up.
+/// An opcode with its encoding and map.
 struct Start {
     encoding: Encoding,
     map: Map,
@@ -123,11 +124,12 @@ fn start(
     mode: Mode,
 ) -> Result<Start, Undecoded> {
     let long = mode == Mode::Long;
-    // In 32-bit mode these are instructions with memory, unless what would be their ModRM byte names a register.
+    // In 32-bit mode these bytes are `les`, `lds` and `bound`, which have a memory operand. They
+    // begin a vector instruction only if the next byte, read as ModRM, would name registers.
     let vector = long || reader.peek().is_some_and(|byte| byte >= 0xc0);
     match first {
         0xc4 | 0xc5 | 0x62 if vector => vector_start(first, reader, prefixes),
-        // POP has 0 in the middle of its ModRM byte, so a map below 8.
+        // `pop` has 0 in the `reg` field of its ModRM byte, which would be a map below 8.
         0x8f if reader.peek().is_some_and(|byte| byte & 0x1f >= 8) => {
             vector_start(first, reader, prefixes)
         }
@@ -136,7 +138,7 @@ fn start(
             let (map, opcode) = match reader.byte()? {
                 0x38 => (Map::M38, reader.byte()?),
                 0x3a => (Map::M3a, reader.byte()?),
-                // UD0 has a ModRM byte on Intel's.
+                // UD0 has a ModRM byte on Intel processors only.
                 0xff => return Err(Undecoded::Disputed),
                 opcode => (Map::Secondary, opcode),
             };
@@ -197,7 +199,7 @@ fn vector_start(
     })
 }
 
-/// SIB byte and displacement.
+/// Reads the SIB byte and the displacement.
 fn memory(insn: &mut Insn, reader: &mut Reader<'_>, modrm: u8) -> Result<(), Undecoded> {
     let (form, low) = (modrm >> 6, modrm & 7);
     let size = if !insn.long() && insn.prefixes.address() {

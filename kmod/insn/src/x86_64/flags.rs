@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The flags, and what arithmetic does to them.
+//! The flags, and how arithmetic changes them.
 //!
-//! Each function takes operands that are no wider than their size and gives the result, likewise, with the flags as they are
-//! afterwards. What the manuals leave undefined (the auxiliary carry of shifts, the overflow of those by more than one) is as it
-//! was.
+//! Each function takes operands that are no wider than their size. It returns the result, no wider
+//! either, and all flags after the operation. Flags that the manuals leave undefined keep their
+//! values: the auxiliary carry of shifts, and the overflow flag of shifts by more than one.
 
 use super::form::{Arithmetic, Condition, Shift, Size};
 
@@ -13,7 +13,7 @@ use super::form::{Arithmetic, Condition, Shift, Size};
 pub const CF: u64 = 1;
 /// Parity of the lowest byte.
 pub const PF: u64 = 1 << 2;
-/// Carry out of the lowest four bits.
+/// Auxiliary carry: carry out of the lowest four bits.
 pub const AF: u64 = 1 << 4;
 /// Zero.
 pub const ZF: u64 = 1 << 6;
@@ -32,7 +32,7 @@ pub const AC: u64 = 1 << 18;
 /// Identification.
 pub const ID: u64 = 1 << 21;
 
-/// Those that arithmetic changes.
+/// The flags that arithmetic changes.
 pub const ARITHMETIC: u64 = CF | PF | AF | ZF | SF | OF;
 
 fn only(flag: u64, when: bool) -> u64 {
@@ -43,7 +43,7 @@ fn only(flag: u64, when: bool) -> u64 {
     }
 }
 
-/// What every result says of itself.
+/// The flags that depend on the result alone.
 fn of_result(result: u64, size: Size) -> u64 {
     only(PF, (result as u8).count_ones() & 1 == 0)
         | only(ZF, result == 0)
@@ -68,12 +68,13 @@ fn subtract(a: u64, b: u64, borrow: u64, size: Size) -> (u64, u64) {
     (result, flags | of_result(result, size))
 }
 
-/// Logic clears carry and overflow, and on all processors the auxiliary carry, which the manuals leave undefined.
+/// Logical operations clear carry and overflow. All processors also clear the auxiliary carry,
+/// which the manuals leave undefined.
 fn logic(result: u64, size: Size) -> (u64, u64) {
     (result, of_result(result, size))
 }
 
-/// `a` and `b` put together.
+/// Combines `a` and `b`. Returns the result and the flags.
 pub(super) fn arithmetic(
     operation: Arithmetic,
     a: u64,
@@ -93,7 +94,7 @@ pub(super) fn arithmetic(
     (result, flags & !ARITHMETIC | changed)
 }
 
-/// One more, or with `down` one less. The carry stays.
+/// Increments `a`, or decrements it if `down` is set. The carry does not change.
 pub(super) fn step(a: u64, down: bool, size: Size, flags: u64) -> (u64, u64) {
     let (result, changed) = match down {
         false => add(a, 1, 0, size),
@@ -102,7 +103,8 @@ pub(super) fn step(a: u64, down: bool, size: Size, flags: u64) -> (u64, u64) {
     (result, flags & !(ARITHMETIC ^ CF) | changed & !CF)
 }
 
-/// `a` shifted or rotated. Of the count five bits are used, or six where operands are of 8 bytes.
+/// Shifts or rotates `a`. Uses the lowest five bits of the count, or six if operands are of 8
+/// bytes.
 pub(super) fn shift(operation: Shift, a: u64, count: u64, size: Size, flags: u64) -> (u64, u64) {
     let count = count as u32 & if size == Size::Quad { 63 } else { 31 };
     if count == 0 {
@@ -133,7 +135,7 @@ pub(super) fn shift(operation: Shift, a: u64, count: u64, size: Size, flags: u64
     };
     let result = result & size.mask();
     let top = result & size.sign() != 0;
-    // Defined for a count of 1.
+    // Defined only for a count of 1.
     let overflow = match operation {
         Shift::Left | Shift::RotateLeft => top != carry,
         Shift::Right => a & size.sign() != 0,
@@ -154,7 +156,7 @@ pub(super) fn shift(operation: Shift, a: u64, count: u64, size: Size, flags: u64
 }
 
 impl Condition {
-    /// Whether the flags are so.
+    /// Whether the condition holds for these flags.
     pub(super) fn holds(self, flags: u64) -> bool {
         let has = |flag| flags & flag != 0;
         let less = has(SF) != has(OF);

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Where a program goes from an instruction, as far as the instruction alone tells.
+//! Where a program continues after an instruction, as far as the instruction alone tells.
 
 use super::insn::{Encoding, Insn, Map};
 use super::refusal::{refusal, Refusal};
@@ -10,33 +10,34 @@ use core::ops::Range;
 /// What comes after an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
-    /// The instruction behind it.
+    /// The next instruction.
     Next,
-    /// A target: in the instruction, or `None` where a register or memory has it.
+    /// A target: in the instruction, or `None` if it is in a register or memory.
     Jump(Option<u64>),
-    /// This target, or the instruction behind it.
+    /// This target, or the next instruction.
     Branch(u64),
-    /// A function, likewise, and then the instruction behind it.
+    /// A function, with its address as for `Jump`, and then the next instruction.
     Call(Option<u64>),
-    /// Whoever called.
+    /// The caller.
     Return,
     /// Something else: the kernel, another segment, the end of a transaction.
     Elsewhere,
 }
 
-/// Whether a function ends with an instruction of it.
+/// Whether a function ends with one of its instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leaves {
-    /// No.
+    /// It does not.
     Never,
-    /// Yes, if the place where it goes is outside of the function, which is known afterwards.
+    /// It ends if the program continues outside of the function, which is known only after the
+    /// instruction.
     Perhaps,
-    /// Yes.
+    /// It does.
     Always,
 }
 
 impl Insn {
-    /// What comes after it, if it is at `at`.
+    /// What comes after the instruction, if it is at `at`.
     pub fn flow(&self, at: u64) -> Flow {
         if self.encoding != Encoding::Legacy {
             return Flow::Next;
@@ -61,9 +62,9 @@ impl Insn {
         }
     }
 
-    /// Whether the function whose addresses are `function` ends with this instruction of it, which is at `at`: by a return, or
-    /// by a jump to another function. A jump whose target is not in the instruction is one of a table or to another function;
-    /// only doing it tells.
+    /// Whether the function with the addresses `function` ends with this instruction, which is at
+    /// `at` in that function: by a return, or by a jump to another function. An indirect jump may
+    /// be that of a jump table or lead to another function; only executing it tells.
     pub fn leaves(&self, at: u64, function: &Range<u64>) -> Leaves {
         match self.flow(at) {
             Flow::Return => Leaves::Always,
@@ -74,8 +75,8 @@ impl Insn {
         }
     }
 
-    /// Whether it reads or writes the shadow stack of a thread that has one, by the way: calls and returns do. Where there is
-    /// one they are not to be done without it.
+    /// Whether it implicitly reads or writes the shadow stack, if its thread has one: calls and
+    /// returns do. Then it must not be emulated, because the shadow stack would not change.
     pub fn touches_shadow_stack(&self) -> bool {
         matches!(self.flow(0), Flow::Call(_) | Flow::Return)
     }

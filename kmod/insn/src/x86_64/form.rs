@@ -1,16 +1,17 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What an instruction does, in the words of whoever does it: an operation and its operands.
+//! The effect of an instruction, in a form that is ready to perform: an operation and its operands.
 //!
-//! A [`Form`] is made once, when a place gets its probe, and performed at each hit. Only what can be done exactly has one.
+//! A [`Form`] is created once, when a place gets its probe, and performed at each hit. Only
+//! instructions that can be emulated exactly have one.
 
 use super::insn::Mode;
 use super::prefixes::Segment;
 
 /// A general register by its number: rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8 to r15.
 ///
-/// Invariant: at most 15.
+/// Invariant: the number is at most 15.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Register(u8);
 
@@ -19,7 +20,7 @@ impl Register {
     pub const RAX: Self = Self(0);
     /// The counter.
     pub const RCX: Self = Self(1);
-    /// The accumulator's other half.
+    /// The upper half of the accumulator.
     pub const RDX: Self = Self(2);
     /// The stack pointer.
     pub const RSP: Self = Self(4);
@@ -37,7 +38,7 @@ impl Register {
     }
 }
 
-/// How wide an operand is.
+/// The width of an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
     /// 1 byte.
@@ -71,7 +72,7 @@ impl Size {
         }
     }
 
-    /// All bits of it.
+    /// A mask of all bits of this size.
     pub const fn mask(self) -> u64 {
         match self {
             Self::Byte => 0xff,
@@ -81,19 +82,19 @@ impl Size {
         }
     }
 
-    /// The highest bit of it.
+    /// The sign bit.
     pub const fn sign(self) -> u64 {
         self.mask() ^ self.mask() >> 1
     }
 
-    /// A number of this size as one of 8 bytes with the same sign.
+    /// Sign-extends a number of this size to 8 bytes.
     pub const fn extend(self, value: u64) -> u64 {
         let unused = 64_u32.wrapping_sub(self.bits());
         (value as i64).wrapping_shl(unused).wrapping_shr(unused) as u64
     }
 }
 
-/// What the parts of an address are added to.
+/// The register part of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Base {
     Nothing,
@@ -102,23 +103,23 @@ pub(super) enum Base {
     Register(Register),
 }
 
-/// Where an operand lies in memory.
+/// The address of a memory operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Address {
     pub base: Base,
-    /// A register, and how far it is shifted.
+    /// A register, and the number of bits by which it is shifted.
     pub index: Option<(Register, u8)>,
     pub displacement: u64,
     pub segment: Segment,
-    /// Whether it is computed in 64 bits, else in 32.
+    /// Whether it is computed in 64 bits; otherwise in 32.
     pub wide: bool,
 }
 
-/// Where a value comes from or goes to.
+/// An operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operand {
     Register(Register),
-    /// Bits 8 to 15 of one.
+    /// Bits 8 to 15 of a register.
     High(Register),
     Immediate(u64),
     Memory(Address),
@@ -128,7 +129,7 @@ pub(super) enum Operand {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Condition(pub u8);
 
-/// The eight that share an encoding, in its order.
+/// The eight operations that share an encoding, in its order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arithmetic {
     Add,
@@ -148,40 +149,40 @@ pub(super) enum Shift {
     RotateRight,
     Left,
     Right,
-    /// Right, the sign stays.
+    /// To the right, with the sign kept.
     Arithmetic,
 }
 
-/// What is done. Operands are `to` and `from` of the form.
+/// An operation. `to` and `from` are operands of the form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
-    /// Nothing.
+    /// A nop.
     Nothing,
     Move,
-    /// `from` is of this size and becomes wider.
+    /// Zero-extends `from`, which is of this size.
     MoveZero(Size),
     MoveSign(Size),
-    /// The address itself.
+    /// Loads the address of `from` (`lea`).
     Address,
     Arithmetic(Arithmetic),
-    /// And, for the flags alone.
+    /// A logical and, for the flags only.
     Test,
     Increment,
     Decrement,
     Negate,
     Not,
-    /// By `from`.
+    /// By `from` bits.
     Shift(Shift),
     Swap,
-    /// And `from` becomes what `to` was before they were added.
+    /// Adds `from` to `to`; `from` becomes the old value of `to`.
     ExchangeAdd,
-    /// `to` becomes `from` if it is the accumulator, which becomes `to` otherwise.
+    /// If `to` equals the accumulator, it becomes `from`; otherwise the accumulator becomes `to`.
     CompareExchange,
-    /// The order of bytes.
+    /// Reverses the bytes of `to`.
     Reverse,
-    /// The accumulator becomes twice as wide.
+    /// Sign-extends the lower half of the accumulator to `size` (`cbw` and its kin).
     Widen,
-    /// The accumulator's sign goes to rdx.
+    /// Fills rdx with the accumulator's sign (`cwd` and its kin).
     Spread,
     Set(Condition),
     MoveIf(Condition),
@@ -193,22 +194,22 @@ pub(super) enum Operation {
     ClearFlag(u64),
     SetFlag(u64),
     FlipCarry,
-    /// To `from`.
+    /// Jumps to `from`.
     Jump,
-    /// By so many bytes from the next instruction.
+    /// Jumps by this distance from the next instruction.
     JumpBy(u64),
     JumpIf(Condition, u64),
-    /// Where the counter is 0.
+    /// Jumps if the counter is 0.
     JumpEmpty(u64),
-    /// Where it is not, after it was decremented, and the zero flag is as wanted.
+    /// Decrements the counter; jumps if it is not 0 and the zero flag is as given.
     Loop(Option<bool>, u64),
     Call,
     CallBy(u64),
-    /// And so many bytes more are taken from the stack.
+    /// Returns, and removes this many further bytes from the stack.
     Return(u64),
 }
 
-/// An instruction that can be done.
+/// An instruction that can be emulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Form {
     pub(super) operation: Operation,
@@ -217,6 +218,6 @@ pub struct Form {
     pub(super) from: Operand,
     pub(super) length: u8,
     pub(super) mode: Mode,
-    /// Whether nobody may change memory between its load and its store.
+    /// Whether no other processor may change the memory operand between its load and its store.
     pub(super) atomic: bool,
 }

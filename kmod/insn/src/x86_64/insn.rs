@@ -1,16 +1,17 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! An instruction that was taken apart.
+//! A decoded instruction.
 //!
-//! Invariant: it was made by [`decode`](super::decode()) alone, so its length is that of its parts, 1 to 15.
+//! Invariant: only [`decode`](super::decode()) creates one, so its length is the sum of its parts,
+//! 1 to 15 bytes.
 
 use super::prefixes::Prefixes;
 
-/// The longest instruction, in bytes. A processor refuses longer ones.
+/// The longest instruction, in bytes. Processors refuse longer ones.
 pub const LONGEST: usize = 15;
 
-/// How a program's bytes are read.
+/// The mode in which bytes are decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// x86-64.
@@ -19,43 +20,43 @@ pub enum Mode {
     Compatible,
 }
 
-/// How an instruction says what its opcode means.
+/// How the meaning of the opcode is encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
-    /// By single prefixes and escapes.
+    /// Legacy prefixes and escape bytes.
     Legacy,
-    /// AVX: C4, C5.
+    /// VEX, as used by AVX: C4, C5.
     Vex,
-    /// AVX-512: 62.
+    /// EVEX, as used by AVX-512: 62.
     Evex,
-    /// AMD's, before Zen: 8F.
+    /// XOP, of AMD processors before Zen: 8F.
     Xop,
 }
 
-/// The table in which an opcode is looked up.
+/// The opcode map: the table in which an opcode is looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Map {
-    /// Opcodes of one byte.
+    /// One-byte opcodes.
     Primary,
-    /// Those behind 0F, which VEX and EVEX call map 1.
+    /// Opcodes after 0F; VEX and EVEX call it map 1.
     Secondary,
-    /// Behind 0F 38; map 2.
+    /// Opcodes after 0F 38; map 2.
     M38,
-    /// Behind 0F 3A; map 3.
+    /// Opcodes after 0F 3A; map 3.
     M3a,
-    /// EVEX' map 5.
+    /// Map 5 of EVEX.
     M5,
-    /// EVEX' map 6.
+    /// Map 6 of EVEX.
     M6,
-    /// XOP's map 8.
+    /// Map 8 of XOP.
     X8,
-    /// XOP's map 9.
+    /// Map 9 of XOP.
     X9,
-    /// XOP's map 10.
+    /// Map 10 of XOP.
     Xa,
 }
 
-/// An instruction, its bytes included.
+/// A decoded instruction with its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Insn {
     pub(super) bytes: [u8; LONGEST],
@@ -67,11 +68,13 @@ pub struct Insn {
     pub(super) opcode: u8,
     pub(super) modrm: Option<u8>,
     pub(super) sib: Option<u8>,
-    /// Sign-extended; 0 where there is none.
+    /// Sign-extended; 0 if there is none.
     pub(super) displacement: i32,
-    /// Where it begins, or would; 0 where there is no memory operand.
+    /// The offset of the displacement in `bytes`, or where it would be if it has no bytes. 0 if
+    /// there is no memory operand.
     pub(super) displacement_at: u8,
-    /// Sign-extended, but for offsets, selectors and words that are counts; 0 where there is none.
+    /// Sign-extended, except absolute addresses, far pointers, and the operands of `ret`, `enter`,
+    /// `extrq` and `insertq`. 0 if there is none.
     pub(super) immediate: u64,
 }
 
@@ -83,32 +86,32 @@ impl Insn {
             .unwrap_or_default()
     }
 
-    /// How many bytes it has.
+    /// Its length, in bytes.
     pub fn length(&self) -> u8 {
         self.length
     }
 
-    /// How its bytes were read.
+    /// The mode in which it was decoded.
     pub fn mode(&self) -> Mode {
         self.mode
     }
 
-    /// How it says what its opcode means.
+    /// Its encoding.
     pub fn encoding(&self) -> Encoding {
         self.encoding
     }
 
-    /// The table in which its opcode was looked up.
+    /// The map of its opcode.
     pub fn map(&self) -> Map {
         self.map
     }
 
-    /// Its opcode, the last byte of several.
+    /// Its opcode; the last byte if there are several.
     pub fn opcode(&self) -> u8 {
         self.opcode
     }
 
-    /// Whether the opcode is of this map and not of AVX or one of its like.
+    /// Whether it is this opcode of this map, in the legacy encoding.
     pub(super) fn is(&self, map: Map, opcode: u8) -> bool {
         self.encoding == Encoding::Legacy && self.map == map && self.opcode == opcode
     }
@@ -117,35 +120,35 @@ impl Insn {
         self.mode == Mode::Long
     }
 
-    /// The middle of the ModRM byte, which chooses a register or an instruction.
+    /// The `reg` field of the ModRM byte, which selects a register or an instruction.
     pub(super) fn middle(&self) -> u8 {
         self.modrm.unwrap_or(0) >> 3 & 7
     }
 
-    /// Whether the ModRM byte names no memory.
+    /// Whether the ModRM byte names registers only.
     pub(super) fn of_registers(&self) -> bool {
         self.modrm.is_some_and(|byte| byte >= 0xc0)
     }
 
-    /// Whether it does nothing but take room, as what stands where a program has a probe of its own does.
+    /// Whether it is a nop, as programs have at the sites of their own probes.
     pub fn is_nop(&self) -> bool {
         let hint = self.is(Map::Secondary, 0x1f) && self.middle() == 0;
         let short = self.is(Map::Primary, 0x90) && self.bytes().last() == Some(&0x90);
         hint || short && !self.prefixes.w() && self.prefixes.repeat() == 0
     }
 
-    /// Whether it reaches memory by a distance from itself.
+    /// Whether it addresses memory relative to the instruction pointer.
     pub fn is_ip_relative(&self) -> bool {
         let memory = self.displacement_at != 0;
         memory && self.long() && self.modrm.is_some_and(|byte| byte & 0xc7 == 0x05)
     }
 
-    /// Where the instruction behind it is, if it is at `at`.
+    /// The address of the next instruction, if this one is at `at`.
     pub(super) fn next(&self, at: u64) -> u64 {
         self.wrapped(at.wrapping_add(u64::from(self.length)))
     }
 
-    /// An address as the mode has them.
+    /// Truncates an address to the width that the mode has.
     pub(super) fn wrapped(&self, address: u64) -> u64 {
         match self.mode {
             Mode::Long => address,
@@ -154,7 +157,8 @@ impl Insn {
     }
 }
 
-/// Writes bytes to where there is room for them, and says how many. The slices' own copy would bring a panic along.
+/// Copies `bytes` to the beginning of `room` and returns their number. `None`: too little room.
+/// Copies in a loop, because `copy_from_slice` contains a panic.
 pub(super) fn put(room: &mut [u8], bytes: &[u8]) -> Option<usize> {
     let room = room.get_mut(..bytes.len())?;
     for (to, from) in room.iter_mut().zip(bytes) {

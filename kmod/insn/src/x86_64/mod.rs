@@ -3,22 +3,30 @@
 
 //! x86-64, and i386 programs on it.
 //!
-//! [`decode()`] takes bytes apart; [`Insn::class`] says who executes the instruction; [`Form::perform`] does it;
-//! [`Insn::relocate`] moves it; [`Insn::leaves`] tells what a `return` probe needs to know; [`Insn::uprobes`] what would
-//! become of it with one of the kernel's own probes.
+//! - [`decode()`] decodes bytes.
+//! - [`Insn::class`] says how the instruction is executed.
+//! - [`Form::perform`] emulates it.
+//! - [`Insn::relocate`] copies it to a slot.
+//! - [`Insn::leaves`] tells what a `return` probe needs to know.
+//! - [`Insn::uprobes`] tells how the kernel's uprobes would execute it.
 //!
-//! Tested against a processor: all forms of both modes, and moved instructions up to AVX-512, with random operands
-//! (`tests/processor`, `tests/slots`). Not so, for want of a machine or of a way:
+//! All forms of both modes, and relocated instructions up to AVX-512, are compared with a
+//! processor, with random operands (`tests/processor`, `tests/slots`). The following could not be
+//! compared, for want of a machine or of a method:
 //!
-//! - Shadow stacks. Calls and returns are the only instructions done here that touch one, and
-//!   [`touches_shadow_stack`](Insn::touches_shadow_stack) names exactly those; instructions that handle it by name (`incssp`,
-//!   `rdssp`, `wrss`, `rstorssp`) are executed by the processor at a slot, which is no call and no return.
-//! - Indirect branch tracking for programs, which Linux does not have: `endbr` does nothing, and neither does `notrack`.
-//! - `%fs` and `%gs` in i386 programs, which need a segment of the kernel's making: base and offset are added as for others,
-//!   and the sum is cut to 32 bits. Slots of such programs: a copy, and a jump that reaches all of their memory.
-//! - Flags that the manuals leave undefined: those of shifts stay as they were, where processors differ among themselves.
-//! - APX and XOP. The first is refused; the second is moved as VEX is, whose layout it shares.
-//! - Transactions: `xbegin` is refused, and a breakpoint inside a transaction ends it with or without us.
+//! - Shadow stacks. Of the emulated instructions only calls and returns touch one, and
+//!   [`touches_shadow_stack`](Insn::touches_shadow_stack) names exactly those. Instructions that
+//!   access it explicitly (`incssp`, `rdssp`, `wrss`, `rstorssp`) are executed by the processor in
+//!   a slot, which involves no call and no return.
+//! - Indirect branch tracking for programs, which Linux does not have: `endbr` does nothing, and
+//!   neither does `notrack`.
+//! - `%fs` and `%gs` in i386 programs, which need a segment that the kernel sets up. Base and
+//!   offset are added as for other segments, and the sum is truncated to 32 bits. Slots of such
+//!   programs: a copy, and a jump that reaches all of their memory.
+//! - Flags that the manuals leave undefined. Those of shifts keep their values, because processors
+//!   differ.
+//! - APX and XOP. APX is refused; XOP is relocated like VEX, with which it shares its layout.
+//! - Transactions. `xbegin` is refused, and a breakpoint inside a transaction ends it in any case.
 
 mod brief;
 mod carried;

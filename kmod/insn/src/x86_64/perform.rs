@@ -1,81 +1,90 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Doing an instruction.
+//! Emulation of an instruction.
 //!
-//! Invariant: what cannot be done whole is not begun. Everything that can fail comes before the first change, and of
-//! changes a store comes first; so after an [`Aside`] registers and memory are as they were, and whoever executes the
-//! instruction then, after the pages have been brought or with a signal as the end, does what the program meant.
+//! Invariant: an instruction is performed completely or not at all. Everything that can fail comes
+//! before the first change of a register, and a store comes before other changes. So after an
+//! [`Aside`] registers and memory are as before. The instruction can then be executed in another
+//! way, after its pages have been brought, or end in a signal, with the same effect for the
+//! program.
 
 use super::flags::{self, AC, ARITHMETIC, CF, DF, ID, NT, TF, ZF};
 use super::form::{Address, Arithmetic, Base, Form, Operand, Operation, Register, Size};
 use super::insn::Mode;
 use super::prefixes::Segment;
 
-/// The registers of a thread that was interrupted.
+/// The registers of an interrupted thread.
 pub trait Registers {
     /// The value of a general register, all 64 bits.
     fn get(&self, register: Register) -> u64;
-    /// Sets one.
+    /// Sets a general register.
     fn set(&mut self, register: Register, value: u64);
-    /// Where the instruction is that is to be done.
+    /// The address of the instruction to emulate.
     fn ip(&self) -> u64;
-    /// Sets where the thread goes on.
+    /// Sets the address at which the thread continues.
     fn set_ip(&mut self, ip: u64);
     /// The flags.
     fn flags(&self) -> u64;
-    /// Sets them. Those that a program may not change are as they were.
+    /// Sets the flags. Those that a program may not change have their old values.
     fn set_flags(&mut self, flags: u64);
-    /// What is added to an address with `%fs` or `%gs`. It is not asked for [`Segment::Flat`].
+    /// The base of the segment, for an address with `%fs` or `%gs`. Never called for
+    /// [`Segment::Flat`].
     fn base(&self, segment: Segment) -> u64;
 }
 
-/// The memory of that thread, as far as it can be reached at once.
+/// The memory of that thread, as far as it can be accessed at once.
 pub trait Memory {
-    /// The first address that is not a program's: beyond it no instruction reads, writes or goes.
+    /// The end of the program's addresses. An instruction neither accesses nor executes memory at
+    /// this address or beyond.
     fn end(&self) -> u64;
-    /// What is there, the upper bits 0. If the address is a multiple of the size, it is read in one piece.
+    /// Loads a value and zero-extends it. If the address is a multiple of the size, this is one
+    /// access. `None`: it cannot be accessed at once.
     fn load(&mut self, address: u64, size: Size) -> Option<u64>;
-    /// Puts the lowest bits of a value there, all or none, in one piece if the address is a multiple of the size. It never
-    /// crosses the end of a page.
+    /// Stores the lowest bytes of a value, all or none. If the address is a multiple of the size,
+    /// this is one access. Never crosses the end of a page.
     fn store(&mut self, address: u64, size: Size, value: u64) -> Option<()>;
-    /// Does the same if `old`, which has just been loaded, is still there, in one step for all processors. It never crosses the end of a cache
-    /// line. Where nobody else is, it is a store.
+    /// Stores as `store()` does, but only if memory still has the value `old`, which has just been
+    /// loaded; both in one atomic step. Never crosses the end of a cache line. If nothing else
+    /// accesses the memory, a plain store is enough.
     fn replace(&mut self, address: u64, size: Size, old: u64, value: u64) -> Option<()> {
         let _ = old;
         self.store(address, size, value)
     }
 }
 
-/// Why an instruction was left to others. Nothing has changed.
+/// Why an instruction was not emulated. Nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aside {
-    /// This address could not be read or written at once, or is not the program's.
+    /// This address cannot be read or written at once, or is not the program's.
     Memory(u64),
-    /// It would go on at this address, which is not the program's: the processor faults at the branch, or at the address.
+    /// The instruction would continue at this address, which is not the program's. The processor
+    /// faults at the branch or at the address.
     Target(u64),
     /// It would set a flag that makes the processor trap.
     Flags,
 }
 
-/// The smallest pages there are.
+/// The smallest size of a page.
 const PAGE: u64 = 4096;
 
-/// The smallest cache lines there are. What is atomic across the end of one stops all processors, or is forbidden.
+/// The smallest size of a cache line. An atomic access across the end of a line stops all
+/// processors, or is forbidden.
 const LINE: u64 = 64;
 
-/// What `popf` changes in a program.
+/// The flags that `popf` changes in a program.
 const POPPED: u64 = ARITHMETIC | DF | AC | ID;
 
-/// What `pushf` does not show: that a breakpoint was passed, and virtual 8086 mode.
+/// The flags that `pushf` does not store: the resume flag and virtual 8086 mode.
 const UNSHOWN: u64 = 1 << 16 | 1 << 17;
 
 impl Form {
-    /// Does the instruction at the registers' `ip`: registers, flags and memory are afterwards what the processor would have
-    /// made of them.
+    /// Emulates the instruction at the registers' `ip`. Registers, flags and memory are then as the
+    /// processor would have left them.
     ///
-    /// The caller sees to what is no register: that the thread has no shadow stack if [`touches_shadow_stack`] says so, that it
-    /// is not single-stepped, and that its code segment is the kernel's for programs of the mode.
+    /// The caller must check what is not in the registers: that the thread has no shadow stack if
+    /// [`touches_shadow_stack`] is true, that it is not being single-stepped, and that its code
+    /// segment is the one that the kernel has for programs of the mode.
     ///
     /// [`touches_shadow_stack`]: super::Insn::touches_shadow_stack
     pub fn perform<R: Registers, M: Memory>(
@@ -109,14 +118,15 @@ struct Work<'a, R, M> {
     form: &'a Form,
     registers: &'a mut R,
     memory: &'a mut M,
-    /// Where the instruction behind it is.
+    /// The address of the next instruction.
     next: u64,
-    /// What was loaded that may not change before it is stored to.
+    /// The value that an atomic instruction has loaded. The store is made only if memory still has
+    /// it.
     old: Option<u64>,
 }
 
 impl<R: Registers, M: Memory> Work<'_, R, M> {
-    /// Does it, and says where the thread goes on.
+    /// Performs the operation, and returns the address at which the thread continues.
     fn perform(&mut self) -> Result<u64, Aside> {
         let Form {
             operation,
@@ -188,7 +198,8 @@ impl<R: Registers, M: Memory> Work<'_, R, M> {
                 self.write(to, size, u64::from(value))?;
             }
             Operation::MoveIf(condition) => {
-                // Read in any case; what is narrower than a register changes its upper half in any case too.
+                // Memory is read even if the condition is false, and a 4-byte destination clears
+                // its upper half in any case.
                 let value = self.read(from, size)?;
                 let value = match condition.holds(self.registers.flags()) {
                     true => value,
@@ -213,7 +224,8 @@ impl<R: Registers, M: Memory> Work<'_, R, M> {
         Ok(self.next)
     }
 
-    /// Gives `to` and `from` other values; if both are one register it keeps that of `to`.
+    /// Sets `to` to `value` and `from` to `other`. If both are the same register, it becomes
+    /// `value`.
     fn exchange(&mut self, value: u64, other: u64) -> Result<(), Aside> {
         let Form { size, to, from, .. } = *self.form;
         if let Operand::Memory(_) = to {
@@ -233,7 +245,7 @@ impl<R: Registers, M: Memory> Work<'_, R, M> {
         match a == expected {
             true => self.write(to, size, b)?,
             false => {
-                // The processor stores in any case.
+                // The processor stores even if the comparison fails.
                 if let Operand::Memory(_) = to {
                     self.write(to, size, a)?;
                 }
@@ -244,7 +256,7 @@ impl<R: Registers, M: Memory> Work<'_, R, M> {
         Ok(())
     }
 
-    /// Operations whose result says something by the flags.
+    /// Performs operations that set the flags from their result.
     fn compute(&mut self, operation: Operation) -> Result<(), Aside> {
         let Form { size, to, from, .. } = *self.form;
         let a = self.read(to, size)?;
@@ -372,7 +384,7 @@ impl<R: Registers, M: Memory> Work<'_, R, M> {
         Ok(())
     }
 
-    /// What lies at `sp`, and the next `sp`.
+    /// Loads the value at `sp`. Returns it and the stack pointer after it is popped.
     fn top(&mut self, size: Size, sp: u64) -> Result<(u64, u64), Aside> {
         let sp = self.form.wrapped(sp);
         let value = self.load(sp, size)?;
@@ -403,7 +415,8 @@ impl<R: Registers, M: Memory> Work<'_, R, M> {
         Ok(())
     }
 
-    /// Sets a register as an instruction does: 4 bytes clear the others, fewer leave them.
+    /// Sets a register as an instruction does: a result of 4 bytes clears the upper half, a smaller
+    /// one keeps the other bytes.
     fn set(&mut self, register: Register, size: Size, value: u64) {
         let kept = match size {
             Size::Byte | Size::Word => self.registers.get(register) & !size.mask(),
@@ -412,7 +425,7 @@ impl<R: Registers, M: Memory> Work<'_, R, M> {
         self.registers.set(register, kept | value & size.mask());
     }
 
-    /// An address without its segment's base.
+    /// An address without the base of its segment.
     fn offset(&self, address: &Address) -> u64 {
         let base = match address.base {
             Base::Nothing => 0,
@@ -438,13 +451,13 @@ impl<R: Registers, M: Memory> Work<'_, R, M> {
         self.form.wrapped(self.offset(address).wrapping_add(base))
     }
 
-    /// Whether all of it is the program's.
+    /// Whether all bytes are within the program's addresses.
     fn reachable(&self, address: u64, size: Size) -> bool {
         let end = address.checked_add(size.bytes());
         end.is_some_and(|end| end <= self.memory.end())
     }
 
-    /// Whether the program has asked for an exception where this address is used.
+    /// Whether the address raises an alignment-check exception, which the program has enabled.
     fn unaligned(&self, address: u64, size: Size) -> bool {
         address & size.bytes().wrapping_sub(1) != 0 && self.registers.flags() & AC != 0
     }
@@ -461,7 +474,7 @@ impl<R: Registers, M: Memory> Work<'_, R, M> {
 
     fn store(&mut self, address: u64, size: Size, value: u64) -> Result<(), Aside> {
         let page = address & PAGE.wrapping_sub(1);
-        // Half of it could fail when the other half is there.
+        // A store across pages could succeed on one page and fail on the other.
         let crosses = page.wrapping_add(size.bytes()) > PAGE;
         if crosses || !self.reachable(address, size) || self.unaligned(address, size) {
             return Err(Aside::Memory(address));

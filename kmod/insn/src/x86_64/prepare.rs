@@ -1,11 +1,12 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! From an instruction to its form, if it has one.
+//! Conversion of an instruction to its form, if it has one.
 //!
-//! Left out, because they cannot be done exactly here: whatever touches registers that the kernel does not save (x87, SSE,
-//! AVX, segments, shadow stacks), atomic operations on single bits and on two words, strings, 16-bit addresses, and forms whose
-//! meaning differs between processors or is not defined.
+//! Instructions that cannot be emulated exactly have none: those that use registers that the kernel
+//! does not save at the exception (x87, SSE, AVX, segments, shadow stacks), atomic operations on
+//! single bits and on two words, string instructions, 16-bit addresses, and encodings whose meaning
+//! differs between processors or is not defined.
 
 use super::flags::{CF, DF};
 use super::form::{
@@ -15,7 +16,7 @@ use super::insn::{Encoding, Insn, Map};
 
 const NONE: Operand = Operand::Immediate(0);
 
-/// The form of an instruction; `None` if it cannot be done here.
+/// The form of an instruction; `None` if it cannot be emulated.
 pub(super) fn form(insn: &Insn) -> Option<Form> {
     let prefixes = insn.prefixes;
     if insn.encoding != Encoding::Legacy {
@@ -26,7 +27,7 @@ pub(super) fn form(insn: &Insn) -> Option<Form> {
         Map::Secondary => secondary(insn)?,
         _ => return None,
     };
-    // Bytes that say nothing in front of a branch, a return or a nop may say something in front of others.
+    // F2 and F3 have no meaning before a branch, a return or a nop, but may have one before others.
     let repeatable = match parts.operation {
         Operation::Nothing => insn.is(Map::Primary, 0x90) || insn.is(Map::Secondary, 0x1e),
         Operation::Jump | Operation::Call | Operation::Return(_) => true,
@@ -47,12 +48,13 @@ pub(super) fn form(insn: &Insn) -> Option<Form> {
         from: parts.from,
         length: insn.length,
         mode: insn.mode,
-        // An exchange with memory needs no prefix.
+        // An exchange with memory is atomic without the prefix.
         atomic: prefixes.lock() || in_memory && parts.operation == Operation::Swap,
     })
 }
 
-/// Whether `lock` is no invalid opcode in front of it, where it changes memory.
+/// Whether the instruction may have a lock prefix if it changes memory. With others the prefix is
+/// an invalid opcode.
 fn may_lock(operation: Operation) -> bool {
     match operation {
         Operation::Arithmetic(kind) => kind != Arithmetic::Compare,
@@ -82,7 +84,7 @@ fn bare(operation: Operation, size: Size) -> Option<Parts> {
     parts(operation, size, NONE, NONE)
 }
 
-/// The size that prefixes choose.
+/// The operand size that the prefixes select.
 fn operand_size(insn: &Insn) -> Size {
     match (insn.prefixes.w(), insn.prefixes.operand()) {
         (true, _) => Size::Quad,
@@ -91,7 +93,7 @@ fn operand_size(insn: &Insn) -> Size {
     }
 }
 
-/// The same, or a byte where the opcode is even.
+/// The same, or a byte if the opcode is even.
 fn size(insn: &Insn) -> Size {
     match insn.opcode & 1 {
         0 => Size::Byte,
@@ -99,7 +101,7 @@ fn size(insn: &Insn) -> Size {
     }
 }
 
-/// Of what is pushed and popped.
+/// The size of what is pushed or popped.
 fn stack_size(insn: &Insn) -> Size {
     match operand_size(insn) {
         Size::Word => Size::Word,
@@ -115,7 +117,8 @@ fn ip_size(insn: &Insn) -> Size {
     }
 }
 
-/// Whether a branch leads where its operand says, and not to the lowest 16 bits of that on some processors.
+/// Whether a branch continues at its whole target. With an operand-size prefix some processors
+/// truncate the target to 16 bits.
 pub(super) fn whole_branch(insn: &Insn) -> bool {
     !insn.prefixes.operand() || insn.prefixes.w()
 }
@@ -127,7 +130,7 @@ fn register(insn: &Insn, number: u8, size: Size) -> Operand {
     Operand::Register(Register::new(number))
 }
 
-/// The operand in the middle of the ModRM byte.
+/// The operand in the `reg` field of the ModRM byte.
 fn middle(insn: &Insn, size: Size) -> Operand {
     register(insn, insn.middle() | insn.prefixes.r(), size)
 }
@@ -137,7 +140,7 @@ fn low(insn: &Insn, size: Size) -> Operand {
     register(insn, insn.opcode & 7 | insn.prefixes.b(), size)
 }
 
-/// The operand that is a register or memory.
+/// The operand that the ModRM byte names, a register or memory.
 fn place(insn: &Insn, size: Size) -> Option<Operand> {
     let modrm = insn.modrm?;
     match modrm >= 0xc0 {
@@ -183,7 +186,7 @@ fn address(insn: &Insn, modrm: u8) -> Option<Address> {
     })
 }
 
-/// Memory whose address is all of it in the instruction.
+/// Memory whose address is in the instruction.
 fn absolute(insn: &Insn) -> Option<Operand> {
     let prefixes = insn.prefixes;
     (insn.long() || !prefixes.address() && !prefixes.code_segment()).then_some(())?;
@@ -223,7 +226,7 @@ fn primary(insn: &Insn) -> Option<Parts> {
                 _ => None,
             }
         }
-        // REX prefixes in 64-bit mode.
+        // Only in 32-bit mode; in 64-bit mode these bytes are REX prefixes.
         0x40..=0x4f => {
             let size = operand_size(insn);
             let operation = match opcode & 8 {
@@ -244,7 +247,7 @@ fn primary(insn: &Insn) -> Option<Parts> {
             low(insn, Size::Quad),
             NONE,
         ),
-        // With a prefix for 2 bytes some processors load 2, others 4.
+        // With an operand-size prefix some processors load 2 bytes, others 4.
         0x63 if insn.long() && operand_size(insn) != Size::Word => {
             let (size, from) = (operand_size(insn), Size::Long);
             let operation = Operation::MoveSign(from);
@@ -352,7 +355,7 @@ fn primary(insn: &Insn) -> Option<Parts> {
     }
 }
 
-/// The group of FE and FF.
+/// The group of opcodes FE and FF.
 fn changed(insn: &Insn) -> Option<Parts> {
     let (size, ip) = (size(insn), ip_size(insn));
     match (insn.middle(), insn.opcode) {
@@ -381,7 +384,7 @@ fn shift(insn: &Insn, count: Operand) -> Option<Parts> {
     parts(Operation::Shift(shift), size, place(insn, size)?, count)
 }
 
-/// Those whose target lies in the instruction.
+/// Branches whose target is in the instruction.
 fn branch(insn: &Insn) -> Option<Parts> {
     whole_branch(insn).then_some(())?;
     let by = insn.immediate;
@@ -408,7 +411,7 @@ fn branch(insn: &Insn) -> Option<Parts> {
 fn secondary(insn: &Insn) -> Option<Parts> {
     let (size, condition) = (operand_size(insn), Condition(insn.opcode & 15));
     match insn.opcode {
-        // Prefetches: no program can tell whether they were done.
+        // Prefetches. A program cannot tell whether they were executed.
         0x0d if insn.middle() < 2 && !insn.of_registers() => bare(Operation::Nothing, size),
         0x18 if insn.middle() < 4 && !insn.of_registers() => bare(Operation::Nothing, size),
         0x1e if insn.prefixes.repeat() == 0xf3 && matches!(insn.modrm, Some(0xfa | 0xfb)) => {

@@ -1,12 +1,14 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What can have no probe: what says where it is, what traps by design, and what no program may do.
+//! Instructions that can have no probe: those that expose their own address, those that trap by
+//! design, and those that no program may execute.
 //!
-//! A system call is of the first kind. A copy of `syscall` elsewhere leaves the address behind that copy in rcx and with whoever
-//! looks at a thread in the kernel (ptrace, seccomp, syscall user dispatch, a core dump), stays in use for as long as the call
-//! sleeps, and is where an interrupted call begins again. None of that is the program's; a probe at the instruction in front
-//! or behind tells the same.
+//! System calls expose their address. A copy of `syscall` in a slot would leave the address after
+//! that copy in rcx, and would show it to every observer of a thread in the kernel (ptrace,
+//! seccomp, syscall user dispatch, a core dump). The slot would be in use while the call sleeps,
+//! and an interrupted call would restart there. The program must not see any of that. A probe at
+//! the instruction before or after the call reports the same event.
 
 use super::insn::{Encoding, Insn, Map};
 use core::fmt;
@@ -18,17 +20,18 @@ pub enum Refusal {
     Breakpoint,
     /// It raises an exception by design.
     Exception,
-    /// No program may execute it: ports, interrupts, the processor's own registers.
+    /// No program may execute it: I/O ports, interrupts, system registers.
     Privileged,
-    /// It enters the kernel, a hypervisor or an enclave, which keep where it is.
+    /// It enters the kernel, a hypervisor or an enclave, which keep its address.
     Gate,
     /// It changes the code segment.
     Far,
-    /// It loads the stack segment, behind which a breakpoint is put off.
+    /// It loads the stack segment, which delays a breakpoint at the next instruction.
     StackSegment,
     /// It begins a transaction, which a probe would end.
     Transaction,
-    /// A branch that processors do not agree about (an operand-size prefix), or with an address of 16 bits.
+    /// It is a branch with an operand-size prefix, about which processors disagree, or with a
+    /// 16-bit address.
     Branch,
 }
 
@@ -48,7 +51,7 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// Why an instruction can have no probe, whatever could be done with it.
+/// Why an instruction can have no probe, regardless of whether it could be emulated or relocated.
 pub(super) fn refusal(insn: &Insn) -> Option<Refusal> {
     if insn.encoding != Encoding::Legacy {
         return None;
@@ -77,7 +80,7 @@ fn primary(insn: &Insn) -> Option<Refusal> {
 fn secondary(insn: &Insn) -> Option<Refusal> {
     match (insn.opcode, insn.modrm.unwrap_or(0)) {
         (0x05 | 0x34, _) => Some(Refusal::Gate),
-        // Hypervisors, enclaves, user interrupts.
+        // Calls of hypervisors (`vmcall`, `vmmcall`), enclaves (`enclu`), and `uiret`.
         (0x01, 0xc1 | 0xd7 | 0xd9 | 0xec) => Some(Refusal::Gate),
         (0x0b | 0xb9, _) => Some(Refusal::Exception),
         (0x01, 0xc0..=0xcf | 0xd1 | 0xd8 | 0xda..=0xdf | 0xf8) => Some(Refusal::Privileged),

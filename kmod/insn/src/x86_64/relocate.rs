@@ -1,44 +1,47 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Moving an instruction to where there is no breakpoint.
+//! Relocation of an instruction to a slot, where there is no breakpoint.
 //!
-//! A slot holds the instruction and, behind it, a jump to where the program goes on: one exception, and nothing to do
-//! afterwards. An instruction that reaches memory by the distance from itself gets the distance from the slot, so a slot lies
-//! within 2 GiB of what it reaches. What jumps, calls or returns is not moved, as it can be done.
+//! A slot holds the instruction and, behind it, a jump to the next instruction of the program. So
+//! one exception is enough, and nothing has to be done afterwards. The displacement of an
+//! instruction that addresses memory relative to itself is adjusted, so the slot must be within 2
+//! GiB of that memory. Branches, calls and returns are not relocated, because they are emulated.
 //!
-//! The last x87 instruction's address, which `fnstenv` and `fxsave` store, is that of the slot; so is that in the siginfo of
-//! an exception at a slot, until whoever owns the slot puts the program's in its place. `popf` with the trap flag traps one
-//! instruction too early.
+//! Three differences remain visible. `fnstenv` and `fxsave` store the slot's address as that of the
+//! last x87 instruction. The siginfo of an exception in a slot has the slot's address, until the
+//! owner of the slot replaces it. `popf` that sets the trap flag traps one instruction too early,
+//! after the jump.
 
 use super::insn::{put, Insn, Mode};
 use super::refusal::{refusal, Refusal};
 use super::Flow;
 
-/// The most that [`Insn::relocate`] writes.
+/// The most bytes that [`Insn::relocate`] writes.
 pub const SLOT: usize = 32;
 
-/// Why an instruction cannot be moved to a slot.
+/// Why an instruction cannot be relocated to a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unmovable {
     /// It can have no probe at all.
     Refused(Refusal),
-    /// It goes elsewhere than to the instruction behind it.
+    /// It may continue elsewhere than at the next instruction.
     Branches,
-    /// The memory that it reaches by distance is further than 2 GiB from the slot.
+    /// The memory that it addresses relative to itself is more than 2 GiB away from the slot.
     Distant,
-    /// The slot is too small for it and a jump.
+    /// The output is too small for the instruction and the jump.
     Room,
 }
 
 impl Insn {
-    /// Whether it can be executed somewhere else, if there is a place within reach of what it reaches.
+    /// Whether it can be executed in a slot, if there is one within reach of its memory operand.
     pub fn is_movable(&self) -> bool {
         refusal(self).is_none() && self.flow(0) == Flow::Next
     }
 
-    /// Writes it, as it is to be executed at `slot` in place of `from`, and a jump to the instruction behind `from`. Says how
-    /// many bytes that are.
+    /// Writes the bytes of a slot at the address `slot` that stands for the instruction at `from`:
+    /// the instruction with its displacement adjusted, and a jump to the instruction after `from`.
+    /// Returns their number.
     pub fn relocate(&self, from: u64, slot: u64, out: &mut [u8]) -> Result<usize, Unmovable> {
         if let Some(refusal) = refusal(self) {
             return Err(Unmovable::Refused(refusal));
@@ -60,11 +63,12 @@ impl Insn {
         Ok(length.wrapping_add(jump))
     }
 
-    /// From the slot to what is reached from the program.
+    /// The displacement in the slot that addresses the same memory.
     fn distance(&self, from: u64, slot: u64) -> Option<i32> {
         let moved = (from as i64).wrapping_sub(slot as i64);
         if self.prefixes.address() {
-            // The sum is cut to 32 bits.
+            // With an address-size prefix the sum is truncated to 32 bits, so any distance is
+            // within reach.
             return Some(self.displacement.wrapping_add(moved as i32));
         }
         let distance = i64::from(self.displacement).checked_add(moved)?;
@@ -72,7 +76,7 @@ impl Insn {
     }
 }
 
-/// A jump from `at` to `to`.
+/// Writes a jump from `at` to `to` and returns its length.
 fn jump(mode: Mode, at: u64, to: u64, out: &mut [u8]) -> Option<usize> {
     let distance = to.wrapping_sub(at.wrapping_add(5)) as i64;
     let near = match mode {
@@ -85,7 +89,7 @@ fn jump(mode: Mode, at: u64, to: u64, out: &mut [u8]) -> Option<usize> {
             put(out, &[0xe9, a, b, c, d])
         }
         None => {
-            // By the address that lies behind the jump.
+            // An indirect jump through the address that is stored behind it.
             let jump = put(out, &[0xff, 0x25, 0, 0, 0, 0])?;
             let address = put(out.get_mut(jump..)?, &to.to_le_bytes())?;
             jump.checked_add(address)

@@ -1,32 +1,33 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Which opcodes there are, and what follows them.
+//! The opcode tables: which opcodes exist, and what follows them.
 //!
-//! The two old maps have a letter for each opcode; the others are regular, so that a bit for each is enough. The facts are
-//! those of Intel's and AMD's manuals; what no manual defines is not decoded, since nobody knows its length.
+//! The two oldest maps have a letter for each opcode. The others are regular, so one bit per opcode
+//! is enough. The facts are those of Intel's and AMD's manuals. What no manual defines is not
+//! decoded, because its length is unknown.
 
 use super::insn::{Encoding, Map};
 
-/// A letter for each opcode of a map, by rows of 16.
+/// A letter for each opcode of a map, in rows of 16.
 type Letters = [[u8; 16]; 16];
 
-/// A bit for each opcode of a map, by rows of 16.
+/// A bit for each opcode of a map, in rows of 16.
 type Bits = [u16; 16];
 
-/// What lies behind an opcode, its ModRM byte and its displacement.
+/// The immediate operand: what follows the opcode, ModRM byte and displacement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Immediate {
     None,
     Byte,
     Word,
-    /// 2 bytes if operands are of 2 bytes, else 4.
+    /// 2 bytes if operands are of 2 bytes, otherwise 4.
     Operand,
-    /// As wide as operands are.
+    /// As wide as operands.
     Full,
-    /// An address, as wide as addresses are.
+    /// An absolute address, as wide as addresses.
     Address,
-    /// A distance to jump: as `Operand`, but for the size of operands in 64-bit mode.
+    /// A distance to jump: as `Operand`, but disputed in 64-bit mode with an operand-size prefix.
     Distance,
     /// A word and a byte.
     Enter,
@@ -40,14 +41,16 @@ pub(super) enum Immediate {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
     pub modrm: bool,
-    /// The ModRM byte names two registers, whatever its two highest bits are.
+    /// Whether the ModRM byte names two registers regardless of its two highest bits.
     pub registers: bool,
     pub immediate: Immediate,
 }
 
-/// Legend: `.` undefined, `+` a prefix or an escape, `-` nothing, `M` ModRM, `R` the same with registers only, then
-/// immediates: `b` byte, `w` word, `z` operand, `v` full, `o` address, `j` distance, `e` enter, `p` far; `B`, `Z`: ModRM
-/// and those; `t`, `T`: `B` and `Z` where ModRM's middle is 0 or 1, else `M`; `x`: two bytes behind a prefix 66 or F2.
+/// Legend: `.` undefined; `+` a prefix or an escape; `-` nothing; `M` ModRM; `R` ModRM that names
+/// registers only. Immediates: `b` byte, `w` word, `z` operand, `v` full, `o` address, `j`
+/// distance, `e` enter, `p` far. `B` and `Z`: ModRM and that immediate. `t` and `T`: as `B` and `Z`
+/// if the `reg` field of ModRM is 0 or 1, otherwise as `M`. `x`: ModRM, and two bytes if there is a
+/// prefix 66 or F2.
 #[rustfmt::skip]
 const PRIMARY: Letters = [
     *b"MMMMbz--MMMMbz-+",
@@ -68,7 +71,7 @@ const PRIMARY: Letters = [
     *b"+-++--tT------MM",
 ];
 
-/// Behind 0F.
+/// Opcodes after 0F.
 #[rustfmt::skip]
 const SECONDARY: Letters = [
     *b"MMMM.-----.-.M-B",
@@ -89,7 +92,7 @@ const SECONDARY: Letters = [
     *b"MMMMMMMMMMMMMMM.",
 ];
 
-/// Whether 64-bit mode has not this opcode of the first map.
+/// Whether this opcode of the first map does not exist in 64-bit mode.
 fn is_old(opcode: u8) -> bool {
     matches!(
         opcode,
@@ -190,8 +193,8 @@ fn bit(bits: &Bits, opcode: u8) -> bool {
     row & 1_u16.wrapping_shl(u32::from(opcode & 15)) != 0
 }
 
-/// What follows this opcode of the two old maps, whose ModRM byte, if there is one, may be `modrm`. `small`: there is a prefix
-/// 66 or F2.
+/// What follows an opcode of the two oldest maps with this letter. `modrm` is the next byte,
+/// whether or not it is a ModRM byte. `small`: there is a prefix 66 or F2.
 fn lettered(letter: u8, modrm: Option<u8>, small: bool) -> Option<Layout> {
     let test = modrm.is_some_and(|byte| byte & 0x30 == 0);
     let immediate = match letter {
@@ -220,7 +223,7 @@ fn lettered(letter: u8, modrm: Option<u8>, small: bool) -> Option<Layout> {
     })
 }
 
-/// What follows an opcode; `None` if nothing has it. `next` is the byte behind the opcode.
+/// What follows an opcode; `None` if there is no such opcode. `next` is the byte after the opcode.
 pub(super) fn layout(
     encoding: Encoding,
     map: Map,
@@ -259,7 +262,7 @@ pub(super) fn layout(
         _ => Immediate::None,
     };
     let layout = Layout {
-        // All but vzeroupper and vzeroall.
+        // All but `vzeroupper` and `vzeroall`.
         modrm: (encoding, map, opcode) != (Encoding::Vex, Map::Secondary, 0x77),
         registers: false,
         immediate,

@@ -1,35 +1,42 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What the kernel's uprobes make of an instruction.
+//! How the kernel's uprobes execute an instruction.
 //!
-//! Facts of Linux 7.2, `arch/x86/kernel/uprobes.c`. There the byte of the opcode is looked at without its map, so AVX
-//! instructions are taken for older ones: opcodes 70 to 7F, E8, E9 and EB are "branches" and are skipped or jump; C2, C3, CA and
-//! CB are "returns" that leave the program in the slot; 9D is a "popf", after which it dies of SIGTRAP. All else that is not
-//! refused is single-stepped at another address, so what shows that it is stepped is wrong too: `pushf` stores the trap flag,
-//! `syscall` and `sysenter` do not come back to the slot. What is said here was compared with that file's own functions, compiled
-//! for a program, on the text of eleven files and on random instructions: 7.7 million, and none is judged otherwise.
+//! The facts are those of Linux 7.2, `arch/x86/kernel/uprobes.c`. That code looks at the opcode
+//! byte without its map, so it takes AVX instructions for older ones. Opcodes 70 to 7F, E8, E9 and
+//! EB are "branches", which are skipped or jump. C2, C3, CA and CB are "returns", which leave the
+//! program in the slot. 9D is "popf", after which the program dies of SIGTRAP. All other
+//! instructions that are not refused are single-stepped at another address, so an instruction that
+//! shows this behaves wrongly: `pushf` stores the trap flag, and `syscall` and `sysenter` do not
+//! return to the slot.
+//!
+//! This module was compared with the functions of that file, compiled as a program, on the text of
+//! eleven files and on random instructions. All 7.7 million verdicts were the same.
 
 use super::insn::{Encoding, Insn, Map, Mode};
 
-/// What becomes of an instruction with a uprobe.
+/// How an instruction behaves under a uprobe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Uprobes {
-    /// It does what it does without.
+    /// It behaves as without the uprobe.
     Right,
-    /// It has none: registration fails or, if nobody maps the file yet, succeeds and does nothing.
+    /// It has no uprobe: registration fails, or succeeds without effect if no process maps the file
+    /// yet.
     Refused,
-    /// It is accepted and does something else.
+    /// It is accepted and behaves differently.
     Wrong,
-    /// It does what it does without, but the probe fires each time it repeats.
+    /// It behaves as without the uprobe, but the probe fires for each repetition.
     Repeats,
-    /// The five-byte nop: right, but Linux 6.18 to 7.1, unless mended, makes of it a call that writes into the red zone.
+    /// The five-byte nop. It behaves correctly, but Linux 6.18 to 7.1 replace it by a call that
+    /// writes into the red zone, unless they have been patched.
     Nop5,
-    /// The ten-byte nop: right from Linux 7.2 on if no page ends in it, else refused.
+    /// The ten-byte nop. It behaves correctly from Linux 7.2 on if no page ends within it, and is
+    /// refused otherwise.
     Nop10,
 }
 
-/// First bytes of opcodes that are accepted, by rows of 16: in 64-bit mode, and in 32-bit mode.
+/// The opcode bytes that are accepted, in rows of 16, in 64-bit mode and in 32-bit mode.
 #[rustfmt::skip]
 const ACCEPTED: [[u16; 16]; 2] = [
     [
@@ -43,7 +50,7 @@ const ACCEPTED: [[u16; 16]; 2] = [
 ];
 
 impl Insn {
-    /// What becomes of it with a uprobe.
+    /// How the instruction behaves under a uprobe.
     pub fn uprobes(&self) -> Uprobes {
         let bytes = self.bytes();
         if self.long() && bytes.starts_with(&[0x66, 0x2e, 0x0f, 0x1f, 0x84]) && bytes.len() == 10 {
@@ -52,7 +59,7 @@ impl Insn {
         if !self.is_accepted() {
             return Uprobes::Refused;
         }
-        // One prefix more than uprobes can count, or one behind REX, is taken for an opcode.
+        // Uprobes' decoder takes a fifth prefix, or a prefix after REX, for an opcode.
         if self.prefixes.different() > 4 || self.prefixes.stray() {
             return Uprobes::Wrong;
         }
@@ -62,7 +69,7 @@ impl Insn {
         }
     }
 
-    /// The byte by which an instruction is judged.
+    /// The byte by which uprobes judge the instruction.
     fn judged(&self) -> u8 {
         match (self.encoding, self.map) {
             (Encoding::Legacy, Map::Primary) => self.opcode,
@@ -81,7 +88,8 @@ impl Insn {
         };
         let row = rows.get(usize::from(byte >> 4)).copied().unwrap_or(0);
         let known = row & 1_u16.wrapping_shl(u32::from(byte & 15)) != 0;
-        // What its decoder does not know: AMD's FMA4 and permutations before Zen, and SSE4a.
+        // Instructions that the kernel's decoder does not know: FMA4 and permutations of AMD
+        // processors before Zen, and SSE4a.
         let unknown = match (self.encoding, self.map, self.opcode) {
             (Encoding::Vex, Map::M3a, 0x48 | 0x49 | 0x5c..=0x5f | 0x68..=0x6f | 0x78..=0x7f) => {
                 true
@@ -98,17 +106,18 @@ impl Insn {
         let short = self.prefixes.operand();
         match (self.map, self.opcode, self.middle()) {
             (Map::Secondary, 0x1f, 0) if bytes == [0x0f, 0x1f, 0x44, 0, 0] => Uprobes::Nop5,
-            // A jump by 0 is a nop to it.
+            // Uprobes treat a jump by 0 as a nop.
             (Map::Primary, 0xe9 | 0xeb, _) if self.immediate == 0 => Uprobes::Right,
             (Map::Primary, 0x70..=0x7f | 0xe8 | 0xe9 | 0xeb, _) if short => Uprobes::Refused,
             (Map::Secondary, 0x80..=0x8f, _) if short => Uprobes::Refused,
             (Map::Primary, 0x9c, _) => Uprobes::Wrong,
-            // Its return address is mended, which has 8 bytes, or 4, whatever was pushed.
+            // Uprobes adjust the return address as a word of 8 bytes, or 4, whatever the size that
+            // was pushed.
             (Map::Primary, 0xff, 2) if short && !self.prefixes.w() => Uprobes::Wrong,
             (Map::Primary, 0xff, 3) => Uprobes::Wrong,
             (Map::Primary, 0x9a, _) if short => Uprobes::Wrong,
             (Map::Secondary, 0x05 | 0x34, _) => Uprobes::Wrong,
-            // Taken for something without memory, so the distance stays as it is.
+            // Uprobes do not see the memory operand, so they leave its displacement unadjusted.
             (Map::Secondary, 0x2b | 0x40..=0x4f | 0x90..=0x9f, _)
                 if self.prefixes.repeat() != 0 && self.is_ip_relative() =>
             {
@@ -122,7 +131,7 @@ impl Insn {
         }
     }
 
-    /// Instructions of AVX and its like, by what they are mistaken for.
+    /// How instructions of AVX and similar sets behave, by the opcode that they are mistaken for.
     fn mistaken(&self) -> Uprobes {
         match self.opcode {
             0x70..=0x7f | 0xe8 | 0xe9 | 0xeb | 0x9d | 0xc2 | 0xc3 | 0xca | 0xcb | 0x9a | 0xea => {

@@ -1,14 +1,14 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What must hold for any bytes, registers and memory.
+//! Properties that must hold for any bytes, registers and memory.
 
 use dtrace_insn::x86_64::{
     decode, Class, Flow, Form, Insn, Memory, Mode, Register, Registers, Segment, Size, LONGEST,
     SLOT,
 };
 
-/// Registers whose values come from a number.
+/// Registers with arbitrary values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Thread {
     general: [u64; 16],
@@ -48,7 +48,7 @@ impl Registers for Thread {
     }
 }
 
-/// Memory that is there or not, and never what is not the program's.
+/// Memory that may or may not be present. Asserts that only addresses of the program are accessed.
 struct Anywhere {
     end: u64,
     seed: u64,
@@ -84,14 +84,14 @@ impl Memory for Anywhere {
     }
 }
 
-/// Takes bytes apart, and does with what they are all that can be done.
+/// Decodes bytes, and does everything that can be done with the instruction.
 pub fn instruction(bytes: &[u8], mode: Mode, numbers: &[u64; 20]) {
     let Ok(insn) = decode(bytes, mode) else {
         return;
     };
     let length = usize::from(insn.length());
     assert!((1..=LONGEST).contains(&length) && insn.bytes() == &bytes[..length]);
-    // Nothing behind it has a part in it.
+    // Bytes after the instruction have no influence.
     assert_eq!(decode(insn.bytes(), mode), Ok(insn));
     let [.., at, slot, _, _] = *numbers;
     insn.uprobes();
@@ -118,7 +118,7 @@ fn moved(insn: &Insn, at: u64, slot: u64) {
             );
             let jump = decode(jump, insn.mode()).expect("a jump");
             assert!(matches!(jump.flow(0), Flow::Jump(_)));
-            // Any room that is too small is told.
+            // Every output that is too small is refused.
             for room in 0..length {
                 assert!(insn.relocate(at, slot, &mut out[..room]).is_err());
             }

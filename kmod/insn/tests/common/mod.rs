@@ -1,16 +1,16 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What the tests share: numbers, and the text of programs.
+//! What the tests share: random numbers, and the text of programs.
 
-// Each test is a crate, and uses some of it.
+// Each test is a crate of its own and uses only a part of this.
 #![allow(dead_code)]
 
 use object::elf::PF_X;
 use object::{Object as _, ObjectSegment as _, SegmentFlags};
 use std::path::PathBuf;
 
-/// A generator of numbers that need not be good ones, with a taste for those at the edges.
+/// A random number generator of modest quality that favours edge cases.
 pub struct Numbers(u64);
 
 impl Numbers {
@@ -33,7 +33,8 @@ impl Numbers {
         (self.next() >> 32) as u8
     }
 
-    /// An operand: one in two is near 0 or near a sign bit of some width, or such a number beside random bits.
+    /// A random operand. Half of them are near 0 or near the sign bit of some width, or have such a
+    /// number in the lower half.
     pub fn operand(&mut self) -> u64 {
         let random = self.next();
         let edge = 1_u64.rotate_left([0, 7, 8, 15, 16, 31, 32, 63][self.below(8) as usize]);
@@ -48,7 +49,7 @@ impl Numbers {
     }
 }
 
-/// How many random operands each form is tried with: many in `make instructions`.
+/// The number of random operands for each form; many in `make instructions`.
 pub fn operands(few: u64) -> u64 {
     let count = std::env::var("DTRACE_INSN_OPERANDS").ok();
     count.map_or(few, |count| count.parse().expect("a number of operands"))
@@ -61,7 +62,7 @@ pub struct Text {
     pub bytes: Vec<u8>,
 }
 
-/// The text of some programs and libraries that the machine has, the C library among them.
+/// The text of some programs and libraries of this machine, including the C library.
 pub fn texts() -> Vec<Text> {
     let maps = std::fs::read_to_string("/proc/self/maps").expect("what is mapped here");
     let mapped = maps.lines().filter_map(|line| line.split_once('/'));

@@ -3,11 +3,12 @@
 
 //! The processor that runs the tests, as a machine for single instructions.
 //!
-//! All registers are loaded from [`STATE`], the instruction is jumped to, and whatever it leads to stores them there again:
-//! a stub behind it, a stub at its target, or the handler of the signal that it raised. The state lies within reach of the
-//! code, so nothing but the instruction needs a register.
+//! All registers are loaded from [`STATE`], and the instruction is jumped to. Whatever follows it
+//! stores the registers to the state again: a stub after the instruction, a stub at its target, or
+//! the handler of the signal that it raises. The state is within reach of the code, so only the
+//! instruction itself uses registers.
 //!
-//! Code below 4 GiB is that of a program of 32 bits: a far jump leads to it, another one back.
+//! Code below 4 GiB is that of a 32-bit program. A far jump enters it, and another one leaves it.
 //!
 //! Invariant: one thread at a time owns the machine ([`Machine::take`]).
 
@@ -24,16 +25,17 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub const PAGE: usize = 4096;
 
-/// Bytes of memory for operands, in each of two places. Around them nothing can be reached.
+/// Bytes of operand memory, at each of two places. The memory around it is not accessible.
 pub const DATA: usize = 4 * PAGE;
 
-/// Bytes of memory for code, in each of two places.
+/// Bytes of code memory, at each of two places.
 pub const CODE: usize = 8 * PAGE;
 
-/// Below 2 GiB, so that an address of 32 bits reaches it.
+/// Below 2 GiB, so that a 32-bit address reaches it.
 const LOW: usize = 0x1000_0000;
 
-/// What `xsave` saves of what is there: x87, SSE, AVX, AVX-512. Not the protection keys.
+/// The components that `xsave` saves, as far as the processor has them: x87, SSE, AVX, AVX-512. Not
+/// the protection keys.
 const COMPONENTS: u64 = 0xe7;
 
 #[repr(C, align(64))]
@@ -41,16 +43,16 @@ struct State {
     general: [u64; 16],
     flags: u64,
     entry: u64,
-    /// Which stub was reached; `u64::MAX`: a signal.
+    /// The stub that was reached; `u64::MAX` for a signal.
     landed: u64,
     host_stack: u64,
-    /// Where vectors are loaded from and stored, or null.
+    /// Where vectors are loaded from and stored to, or null.
     vectors: *mut u8,
     signal: u64,
     fault_ip: u64,
-    /// What stubs jump through.
+    /// The address at which stubs leave.
     back: u64,
-    /// Where code of 32 bits begins, and its segment.
+    /// The address and segment of 32-bit code.
     far: u64,
 }
 
@@ -67,7 +69,8 @@ static mut STATE: State = State {
     far: 0,
 };
 
-// Offsets are those of `State`. Registers are numbered as the processor does: rax rcx rdx rbx rsp rbp rsi rdi r8…r15.
+// Offsets are those of `State`. Registers have the processor's numbers: rax rcx rdx rbx rsp rbp rsi
+// rdi r8…r15.
 global_asm!(
     ".pushsection .text",
     ".globl dtrace_insn_run",
@@ -142,7 +145,7 @@ extern "C" {
     fn dtrace_insn_back();
 }
 
-/// The kernel's code segments for programs of 64 and of 32 bits, and their data segment.
+/// The kernel's code segments for 64-bit and 32-bit programs, and their data segment.
 const CODE_64: u16 = 0x33;
 const CODE_32: u16 = 0x23;
 const DATA_SEGMENT: u16 = 0x2b;
@@ -150,9 +153,9 @@ const DATA_SEGMENT: u16 = 0x2b;
 /// Where an instruction led.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Landed {
-    /// The stub of this number.
+    /// To the stub of this number.
     Stub(u64),
-    /// A signal, raised at this address.
+    /// To this signal, raised at this address.
     Signal(i32, u64),
 }
 
@@ -163,7 +166,7 @@ pub struct Regs {
     pub flags: u64,
 }
 
-/// What is to be compared of vectors, as `xsave` lays it out.
+/// Vector registers, in the layout of `xsave`.
 #[repr(C, align(64))]
 #[derive(Clone)]
 pub struct Vectors(pub [u8; 4096]);
@@ -179,10 +182,11 @@ pub struct Machine {
 
 static OWNER: Mutex<()> = Mutex::new(());
 
-/// Bytes of a stub, at most.
+/// The most bytes of a stub.
 pub const STUB: usize = 20;
 
-/// In the code below 4 GiB: where stubs leave their number, and how they come back, by an address that is aligned behind 6 bytes.
+/// Offsets in the code below 4 GiB: where stubs store their number, and how they leave. The thunk
+/// is a 6-byte jump, and the address behind it is aligned.
 const CELL: usize = 0;
 const THUNK: usize = 18;
 
@@ -204,7 +208,7 @@ impl Machine {
         });
         take_signals();
         let back = dtrace_insn_back as *const () as u64;
-        // SAFETY: this thread owns the machine; programs of 64 bits do not use these segments.
+        // SAFETY: this thread owns the machine; 64-bit programs do not use these segments.
         unsafe {
             STATE.back = back;
             asm!("mov ds, {0:e}", "mov es, {0:e}", in(reg) u32::from(DATA_SEGMENT));
@@ -221,34 +225,35 @@ impl Machine {
         machine
     }
 
-    /// Where memory begins that an address of 32 bits reaches.
+    /// The start of the memory that 32-bit addresses reach.
     pub fn low(&self) -> u64 {
         self.low as u64
     }
 
-    /// Where memory begins that code reaches by distance.
+    /// The start of the memory that code reaches by relative addresses.
     pub fn near(&self) -> u64 {
         self.near as u64
     }
 
-    /// Where code of programs of 64 bits begins.
+    /// The start of 64-bit code.
     pub fn code(&self) -> u64 {
         self.code as u64
     }
 
-    /// Where code of programs of 32 bits begins.
+    /// The start of 32-bit code.
     pub fn low_code(&self) -> u64 {
         (self.low_code + PAGE) as u64
     }
 
-    /// One of the two memories.
+    /// One of the two operand memories.
     pub fn data(&mut self, address: u64) -> &mut [u8; DATA] {
         assert!(address == self.low() || address == self.near());
-        // SAFETY: mapped for as long as the program runs, writable, and the machine's owner's alone.
+        // SAFETY: mapped for as long as the program runs, writable, and used by the machine's owner
+        // only.
         unsafe { &mut *(address as *mut [u8; DATA]) }
     }
 
-    /// Puts code somewhere.
+    /// Writes code.
     pub fn put(&mut self, address: u64, bytes: &[u8]) {
         let code = if address >> 32 == 0 {
             self.low_code
@@ -257,12 +262,12 @@ impl Machine {
         };
         let offset = address as usize - code;
         assert!(offset + bytes.len() <= CODE);
-        // SAFETY: as in `data`; nothing executes there now.
+        // SAFETY: as in `data`; nothing executes this code at the same time.
         let code = unsafe { &mut *(code as *mut [u8; CODE]) };
         code[offset..offset + bytes.len()].copy_from_slice(bytes);
     }
 
-    /// Puts a stub somewhere: what reaches it lands there.
+    /// Writes a stub. Code that reaches it lands there.
     pub fn put_stub(&mut self, address: u64, number: u32) {
         if address >> 32 == 0 {
             return self.put_low_stub(address, number);
@@ -293,11 +298,12 @@ impl Machine {
         self.put(address, &stub);
     }
 
-    /// Executes what is at `entry` with these registers, and these vectors, until a stub or a signal.
+    /// Executes the code at `entry` with these registers and vectors until it reaches a stub or
+    /// raises a signal.
     pub fn run(&mut self, entry: u64, regs: &mut Regs, vectors: Option<&mut Vectors>) -> Landed {
         let vectors = vectors.map_or(std::ptr::null_mut(), |vectors| vectors.0.as_mut_ptr());
-        // SAFETY: this thread owns the machine. The assembler code keeps what the calling convention says, and what is
-        // executed in between can change memory of the machine only, as operands are chosen so.
+        // SAFETY: this thread owns the machine. The assembler code follows the calling convention.
+        // The code in between can change only the machine's memory, because operands are chosen so.
         unsafe {
             STATE.general = regs.general;
             STATE.flags = regs.flags;
@@ -324,7 +330,7 @@ impl Machine {
 fn map(places: &[usize], length: usize, protection: ProtFlags) -> usize {
     let length = NonZeroUsize::new(length).expect("a length");
     for place in places {
-        // SAFETY: where something is mapped already it fails.
+        // SAFETY: the call fails if something is mapped there already.
         let mapped = unsafe {
             mmap_anonymous(
                 NonZeroUsize::new(*place),
@@ -340,11 +346,11 @@ fn map(places: &[usize], length: usize, protection: ProtFlags) -> usize {
     panic!("no memory at {places:x?}")
 }
 
-/// Makes the pages around the data of a mapping such that they cannot be reached.
+/// Makes the pages around the operand memory of a mapping inaccessible.
 fn protect(mapped: usize) {
     for page in [mapped, mapped + PAGE + DATA] {
         let page = NonNull::new(page as *mut c_void).expect("mapped");
-        // SAFETY: a page of ours that nothing uses.
+        // SAFETY: a page of the machine that nothing uses.
         unsafe { mprotect(page, PAGE, ProtFlags::PROT_NONE) }.expect("a page that is mapped");
     }
 }
@@ -359,7 +365,8 @@ const SIGNALS: [i32; 5] = [
 
 extern "C" fn handler(signal: i32, info: *mut libc::siginfo_t, context: *mut c_void) {
     let _ = info;
-    // SAFETY: the kernel's context of this signal; if an instruction of the machine raised it, its owner waits here.
+    // SAFETY: the context is the kernel's for this signal. If an instruction of the machine raised
+    // it, the machine's owner is this thread.
     unsafe {
         let registers = &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs;
         let ip = registers[libc::REG_RIP as usize] as u64;
@@ -382,7 +389,8 @@ fn take_signals() {
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
         .as_mut_ptr();
-    // SAFETY: a stack of its own for the handler of the one thread that owns the machine; all fields are set.
+    // SAFETY: the stack is used only by the handler of the one thread that owns the machine; all
+    // fields are set.
     unsafe {
         let stack = libc::stack_t {
             ss_sp: stack.cast(),
@@ -399,7 +407,7 @@ fn take_signals() {
     }
 }
 
-/// The base of `%fs` here.
+/// The base of `%fs` in this thread.
 pub fn fs_base() -> u64 {
     let mut base = 0_u64;
     // SAFETY: the kernel writes one word (ARCH_GET_FS).
@@ -408,7 +416,7 @@ pub fn fs_base() -> u64 {
     base
 }
 
-/// Sets the base of `%gs`, which nothing here uses.
+/// Sets the base of `%gs`, which nothing else uses.
 pub fn set_gs_base(base: u64) {
     // SAFETY: nothing else uses `%gs` (ARCH_SET_GS).
     let result = unsafe { libc::syscall(libc::SYS_arch_prctl, 0x1001, base) };

@@ -1,22 +1,22 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Instructions of a form, and operands with which they reach memory that is there.
+//! Instructions of each form, and operands with which they access memory that exists.
 
 use crate::common::Numbers;
 use crate::machine::{fs_base, Machine, Regs, DATA, PAGE, STUB};
 use dtrace_insn::x86_64::{decode, Class, Form, Insn, Map, Mode};
 
-/// The stub behind an instruction.
+/// The number of the stub after an instruction.
 pub const NEXT: u64 = 1;
 
-/// The stub at its target.
+/// The number of the stub at its target.
 pub const TARGET: u64 = 2;
 
 /// The base of `%gs` while samples run.
 pub const GS: u64 = 0x12_3000;
 
-/// Opcodes that have an address and no ModRM byte.
+/// Opcodes with an absolute address and no ModRM byte.
 const MOFFS: [u8; 4] = [0xa0, 0xa1, 0xa2, 0xa3];
 
 const RCX: usize = 1;
@@ -27,19 +27,19 @@ const RBP: u8 = 5;
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
     mode: Mode,
-    /// Behind 0F.
+    /// Whether the opcode follows 0F.
     secondary: bool,
     opcode: u8,
-    /// What is in the middle of its ModRM byte, if that chooses the instruction.
+    /// The `reg` field of its ModRM byte, if that selects the instruction.
     middle: Option<u8>,
-    /// 0, 66 or 48.
+    /// The prefix that selects the size: 0 for none, 66 or 48.
     size: u8,
     modrm: bool,
     memory: bool,
     lock: bool,
 }
 
-/// All forms that are done for programs of a mode.
+/// All forms that are emulated for programs of a mode.
 pub fn forms(mode: Mode) -> Vec<Kind> {
     let mut forms = Vec::new();
     for (secondary, opcode) in [false, true]
@@ -56,7 +56,7 @@ pub fn forms(mode: Mode) -> Vec<Kind> {
         } else {
             &[0, 0x66, 0x48][..if mode == Mode::Long { 3 } else { 2 }]
         };
-        // In a register, in memory, and there with `lock`.
+        // A register, memory, and memory with a lock prefix.
         let places = [(false, false), (true, false), (true, true)];
         for (memory, lock) in &places[..if modrm { 3 } else { 1 }] {
             for (middle, size) in middles
@@ -165,7 +165,7 @@ impl Kind {
         self.opcode == 0xff && !self.secondary && self.middle.is_some_and(|m| middles.contains(&m))
     }
 
-    /// Whether memory that its ModRM byte names is read or written.
+    /// Whether it reads or writes the memory that its ModRM byte names.
     fn reaches(&self) -> bool {
         let hint = self.secondary && matches!(self.opcode, 0x0d | 0x18 | 0x1f);
         self.memory && !self.is(&[0x8d]) && !hint
@@ -178,12 +178,12 @@ impl Kind {
         push || self.is(&[0x68, 0x6a, 0x9c, 0x9d, 0xc2, 0xc3, 0xe8]) || self.is_group_ff(&[2, 6])
     }
 
-    /// Whether it goes where the stack, a register or memory says.
+    /// Whether it continues at an address from the stack, a register or memory.
     fn is_indirect(&self) -> bool {
         self.is(&[0xc2, 0xc3]) || self.is_group_ff(&[2, 4])
     }
 
-    /// How many bytes of distance it has, if it is a branch.
+    /// The bytes of its distance, if it is a branch.
     fn distance(&self) -> Option<usize> {
         match (self.secondary, self.opcode) {
             (false, 0x70..=0x7f | 0xe0..=0xe3 | 0xeb) => Some(1),
@@ -192,7 +192,7 @@ impl Kind {
         }
     }
 
-    /// An instruction of this form, put into the machine.
+    /// Creates an instruction of this form and puts it into the machine.
     pub fn sample(&self, numbers: &mut Numbers, machine: &mut Machine) -> Sample {
         loop {
             if let Some(sample) = self.try_sample(numbers, machine) {
@@ -220,7 +220,7 @@ impl Kind {
         };
         let counts = self.is(&[0xe0, 0xe1, 0xe2, 0xe3]);
         let mut prefixes = Vec::new();
-        // The code segment cannot be written where segments mean something.
+        // Where segments have a meaning, in 32-bit mode, the code segment cannot be written.
         let flats = if long { 4 } else { 3 };
         let flat = [0x26, 0x36, 0x3e, 0x2e][numbers.below(flats) as usize];
         let (mut segment, mut distant) = (0, false);
@@ -265,7 +265,7 @@ impl Kind {
         let mut modrm = Vec::new();
         if self.memory {
             let address = Address::any(numbers, self.mode, self.is_stack());
-            // Out of reach of 32 bits.
+            // 32-bit addresses would not reach this memory.
             let fixed = address.base.is_none() && address.index.is_none();
             let beyond = address.relative && (segment != 0 || narrow && self.reaches());
             if beyond || fixed && distant {
@@ -291,7 +291,7 @@ impl Kind {
         bytes.truncate(length);
         sample.bytes = bytes;
         sample.link(numbers)?;
-        // A call by its own stack pointer would push into code.
+        // A call through the stack pointer would push into code.
         let own = self.is_group_ff(&[2]) && sample.operand == Some(RSP);
         (length <= 15 && !own).then_some(sample)
     }
@@ -329,7 +329,7 @@ impl Address {
             6 => address.base = None,
             _ => (address.base, address.relative) = (None, true),
         }
-        // So that the stack is in memory too.
+        // So that the stack is in memory as well.
         if stack && base == RSP {
             address.index = None;
             address.displacement = i32::from(address.displacement as i8) / 2;
@@ -338,17 +338,17 @@ impl Address {
     }
 }
 
-/// An instruction at its place.
+/// An instruction at its address.
 #[derive(Clone, Debug)]
 pub struct Sample {
     kind: Kind,
-    /// Where it is.
+    /// Its address.
     pub at: u64,
     bytes: Vec<u8>,
-    /// Where it goes, if it is a branch.
+    /// Its target, if it is a branch.
     pub target: u64,
     narrow: bool,
-    /// What its segment adds.
+    /// The base that its segment adds.
     segment: u64,
     low: u64,
     near: u64,
@@ -356,7 +356,7 @@ pub struct Sample {
     operand: Option<u8>,
     address: Address,
     displacement_at: usize,
-    /// What it reaches, where no register has a part in that.
+    /// The address that it accesses, if no register is part of it.
     absolute: u64,
 }
 
@@ -364,17 +364,17 @@ pub struct Sample {
 pub struct Reached {
     /// Addresses that are read or written.
     pub addresses: [u64; 2],
-    /// An address, and the target that must be there.
+    /// An address, and the target that must be stored there.
     pub pointer: Option<(u64, u64)>,
 }
 
 impl Sample {
-    /// Where the instruction behind it is.
+    /// The address of the next instruction.
     pub fn next(&self) -> u64 {
         self.at + self.bytes.len() as u64
     }
 
-    /// Whether it is of a program of 64 bits.
+    /// Whether it is an instruction of a 64-bit program.
     pub fn is_long(&self) -> bool {
         self.kind.mode == Mode::Long
     }
@@ -388,7 +388,7 @@ impl Sample {
         }
     }
 
-    /// Flags that no manual defines after it.
+    /// The flags that no manual defines after it.
     pub fn undefined(&self, before: &Regs) -> u64 {
         const CF: u64 = 1;
         const AF: u64 = 1 << 4;
@@ -423,7 +423,7 @@ impl Sample {
         undefined
     }
 
-    /// The bytes from ModRM to displacement. Sets what REX says about registers.
+    /// The bytes from ModRM to displacement. Sets the REX bits of the registers.
     fn encode_address(&mut self, numbers: &mut Numbers, rex: &mut u8) -> Vec<u8> {
         let middle = self.kind.middle.unwrap_or(numbers.below(8) as u8) << 3;
         let Address {
@@ -446,7 +446,7 @@ impl Sample {
             return [&[middle | 5][..], &absolute].concat();
         }
         if relative {
-            // Mended when the length is known.
+            // Set by `link()`, when the length is known.
             return [&[middle | 5][..], &[0; 4]].concat();
         }
         let form = match (base, displacement) {
@@ -456,7 +456,8 @@ impl Sample {
             _ => 0x80,
         };
         if base.is_none() && index.is_none() {
-            // Without X, which would make a register of what stands for none.
+            // REX.X must not be set: it would turn the number that stands for no index into a
+            // register.
             *rex &= !2;
             displacement = self.absolute.wrapping_sub(self.segment) as i32;
             self.address.displacement = displacement;
@@ -475,7 +476,7 @@ impl Sample {
         bytes
     }
 
-    /// Puts distances in, which depend on the length.
+    /// Sets distances, which depend on the length.
     fn link(&mut self, numbers: &mut Numbers) -> Option<()> {
         let (length, next) = (self.bytes.len(), self.next());
         if self.address.relative && self.kind.memory {
@@ -498,7 +499,7 @@ impl Sample {
         Some(())
     }
 
-    /// Sets registers so that memory which is there is reached, now and then its end.
+    /// Sets registers so that existing memory is accessed, occasionally at its end.
     pub fn choose(&self, numbers: &mut Numbers, regs: &mut Regs) -> Reached {
         let pick = |numbers: &mut Numbers| {
             let offset = match numbers.below(2048) {
@@ -535,7 +536,7 @@ impl Sample {
             reached.addresses[0] = self.reach(numbers, regs, wanted);
         }
         if self.kind.is_stack() {
-            // What is pushed lies below.
+            // A push stores below the stack pointer.
             reached.addresses[1] = regs.general[usize::from(RSP)].wrapping_sub(8);
         }
         if self.kind.is_indirect() {
@@ -555,7 +556,8 @@ impl Sample {
         reached
     }
 
-    /// Sets the registers of its address, so that it reaches `wanted` or something near.
+    /// Sets the registers of its address so that it accesses `wanted` or an address close to it.
+    /// Returns that address.
     fn reach(&self, numbers: &mut Numbers, regs: &mut Regs, wanted: u64) -> u64 {
         let Address {
             base,
@@ -570,7 +572,7 @@ impl Sample {
             true => value & 0xffff_ffff,
             false => value,
         };
-        // Where addresses are of 32 bits, the others mean nothing.
+        // With 32-bit addresses the upper halves have no meaning.
         let noise = match self.narrow && long && !self.kind.is_stack() {
             true => numbers.next() << 32,
             false => 0,

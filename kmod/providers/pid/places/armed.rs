@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Breakpoints come where probes start to fire, and go where they end to.
+//! Setting breakpoints when probes are enabled, and removing them when they are disabled.
 //!
-//! All that one call asks for are set together, process by process and in the order of their addresses: then a page is looked up once for all
-//! that are on it. A probe whose breakpoints could not all be set has failed, and has none.
+//! The breakpoints of one call are set together, by process and in the order of their addresses, so
+//! each page is looked up once. If not all breakpoints of a probe could be set, the probe has
+//! failed and keeps none.
 
 use super::site::At;
 use super::{find, of, Place, Processes, Share, Watched};
@@ -17,7 +18,7 @@ use kernel::alloc::KVVec;
 use kernel::prelude::*;
 
 impl Processes {
-    /// Starts to fire probes.
+    /// Arms probes. Those that cannot be armed are added to `failed`.
     pub fn arm(&mut self, probes: &[ProbeRef], failed: &mut Failed) {
         let Self { all, traps, .. } = self;
         let mut old = KVVec::new();
@@ -28,10 +29,11 @@ impl Processes {
                 failed.add(probe, error);
             }
         }
-        // They are where others are to be.
+        // New breakpoints are to be set at the same places.
         Carrier::remove(old);
         for watched in all.iter_mut().filter(|watched| watched.is_fresh) {
-            // Breakpoints that are not set are found below.
+            // Places whose breakpoints could not be set are found below, even if there was no
+            // memory to set any.
             let _ = watched.set();
         }
         let mut carriers = KVVec::new();
@@ -51,7 +53,7 @@ impl Processes {
         }
     }
 
-    /// Ends to fire probes.
+    /// Disarms probes.
     pub fn disarm(&mut self, probes: &[ProbeRef]) {
         let mut carriers = KVVec::new();
         for probe in probes {
@@ -64,7 +66,8 @@ impl Processes {
 }
 
 impl Watched {
-    /// Has a probe's places have breakpoints, which are not set yet.
+    /// Creates the breakpoints that a probe's places need, without setting them. Breakpoints that
+    /// they replace are moved to `old`.
     fn arm(&mut self, traps: &Traps, at: usize, old: &mut KVVec<Carrier<At>>) -> Result {
         let Self {
             process,
@@ -94,7 +97,7 @@ impl Watched {
         Ok(())
     }
 
-    /// Sets the breakpoints that are not set yet.
+    /// Sets the breakpoints that are not set yet. `ENOMEM`: none was set.
     pub(super) fn set(&mut self) -> Result {
         let mut unset = KVVec::new();
         let carriers = self.places.iter_mut().filter_map(|p| p.carrier.as_mut());
@@ -104,7 +107,8 @@ impl Watched {
         Carrier::set(&mut unset)
     }
 
-    /// Where a breakpoint made room for one that counts, which could not be set, those who had it get one again.
+    /// Creates and sets breakpoints for places that have lost theirs: one that counts was to
+    /// replace it and could not be set.
     pub(super) fn restore(&mut self, traps: &Traps) {
         let Self {
             process, places, ..
@@ -117,14 +121,14 @@ impl Watched {
             place.counts = false;
             place.carrier = place.breakpoint(traps, process, 0).ok();
         }
-        // Those that there is no memory for lose what they would have fired.
+        // Places that still have none lose their firings; their consumers are told.
         let _ = self.set();
         for place in self.places.iter().filter(|place| place.is_bare()) {
             At(place.site.clone(), Debt::none()).lose();
         }
     }
 
-    /// Ends to fire a probe; its breakpoints that nobody needs any more are moved to `carriers`.
+    /// Disarms a probe. Its breakpoints that are not needed any more are moved to `carriers`.
     fn disarm(&mut self, at: usize, carriers: &mut KVVec<Carrier<At>>) {
         let Self { places, probes, .. } = self;
         let made = probes.get_mut(at).filter(|made| made.is_armed);
@@ -134,13 +138,13 @@ impl Watched {
         made.is_armed = false;
         for address in &made.places {
             if let Some(carrier) = disarm(places, *address) {
-                // One that finds no room is removed at once, by itself.
+                // If there is no memory for it here, it is removed alone, when it is dropped.
                 let _ = carriers.push(carrier, GFP_KERNEL);
             }
         }
     }
 
-    /// Why a probe does not fire everywhere, if it does not.
+    /// Why an armed probe does not fire at all of its places; `None` if it does.
     fn failure(&self, at: usize) -> Option<Error> {
         let made = self.probes.get(at).filter(|made| made.is_armed)?;
         made.places.iter().find_map(|address| {
@@ -151,7 +155,7 @@ impl Watched {
 }
 
 impl Place {
-    /// Why it has no breakpoint that is set, if it has none.
+    /// Why the place has no breakpoint that is set; `None` if it has one.
     pub(super) fn failure(&self) -> Option<Error> {
         match &self.carrier {
             Some(carrier) if carrier.is_set() => None,
@@ -160,16 +164,17 @@ impl Place {
         }
     }
 
-    /// Whether it is to have a breakpoint and has none.
+    /// Whether the place needs a breakpoint and has none that is set.
     fn is_bare(&self) -> bool {
         self.armed > 0 && self.failure().is_some()
     }
 
-    /// A breakpoint, which is not set yet. It counts in the program's `counter` if there is one.
+    /// Creates a breakpoint without setting it. It counts in the program's semaphore at the file
+    /// offset `counter`, if that is not 0.
     fn breakpoint(&self, traps: &Traps, process: &Process, counter: u64) -> Result<Carrier<At>> {
         let site = &self.site;
         let instruction = &site.instruction;
-        // Where there is no file uprobes have nothing.
+        // Without a file uprobes cannot have a breakpoint there.
         let is_uncounted = site.mark().is_some_and(|mark| mark.semaphore == 0);
         let is_own = self.is_kept || !site.text.has_file() || !instruction.is_left(is_uncounted);
         let spot = Spot {
@@ -190,7 +195,8 @@ impl Place {
         Carrier::new(traps, &spot, at)
     }
 
-    /// Has it have another breakpoint, which is not set yet; the one that makes room for it. Where there is no memory for it the old one stays.
+    /// Creates a breakpoint in place of the present one, without setting it, and returns the
+    /// present one. If there is no memory, nothing changes.
     fn renew(
         &mut self,
         traps: &Traps,
@@ -199,9 +205,10 @@ impl Place {
         wish: Wish<'_>,
     ) -> Result<Option<Carrier<At>>> {
         let is_alone = self.armed == 0;
-        // What root has at the place stays free, whoever comes.
+        // A breakpoint that root had at the place first is not kept from uprobes, even if a member
+        // joins.
         let is_kept = wish.is_kept && (is_alone || self.is_kept);
-        // No user owes what somebody else needs as well.
+        // A member does not pay for a breakpoint that others need as well.
         let is_owed = is_alone || self.debtor.is_some();
         let debtor = wish.payer.filter(|_| is_owed).and_then(Payer::debtor);
         let was_kept = core::mem::replace(&mut self.is_kept, is_kept);
@@ -216,25 +223,27 @@ impl Place {
     }
 }
 
-/// The user who has asked for probes of a process, if one has. Who else may trace it as a user is the same.
+/// The member who has requested probes of a process, if any. There is only one, because no other
+/// member may trace the same process.
 fn user_of(shares: &[Share]) -> Option<&Payer> {
     let mut payers = shares.iter().map(|share| share.charge.payer());
     payers.find(|payer| payer.user().is_some())
 }
 
-/// How a place is to have its breakpoint.
+/// What a place's breakpoint is to be like.
 #[derive(Clone, Copy)]
 pub(super) struct Wish<'a> {
-    /// It counts in the program's semaphore if there is one.
+    /// It counts in the program's semaphore, if there is one.
     pub counts: bool,
-    /// Nobody but users has asked for it, so it is kept from uprobes.
+    /// Only members have requested it, so it is kept from uprobes.
     pub is_kept: bool,
-    /// Whose it is, if it is a user's.
+    /// The member who pays for it, if it is a member's.
     pub payer: Option<&'a Payer>,
 }
 
-/// Has a place have a breakpoint; it counts in the program's semaphore if the probe does. One that makes room for it is moved to `old`, and is to be
-/// removed before it is set.
+/// Gives a place a breakpoint, without setting it, and counts one more armed user. The breakpoint
+/// counts in the program's semaphore if the probe does. A breakpoint that it replaces is moved to
+/// `old`, and must be removed before the new one is set.
 pub(super) fn arm(
     traps: &Traps,
     places: &mut [Place],
@@ -243,7 +252,7 @@ pub(super) fn arm(
     wish: Wish<'_>,
     old: &mut KVVec<Carrier<At>>,
 ) -> Result {
-    // One that finds no room is removed at once, by itself.
+    // If there is no memory for it here, it is removed alone, when it is dropped.
     let mut leave = |carrier: Option<Carrier<At>>| {
         if let Some(carrier) = carrier {
             let _ = old.push(carrier, GFP_KERNEL);
@@ -252,9 +261,10 @@ pub(super) fn arm(
     let at = find(places, address).ok_or(ENODEV)?;
     let place = places.get_mut(at).ok_or(ENODEV)?;
     let counter = place.site.mark().map_or(0, |mark| mark.semaphore);
-    // One that does not count would keep one that does away.
+    // A breakpoint that does not count cannot start to, so it is replaced.
     let is_to_count = wish.counts && counter != 0 && !place.counts;
-    // Who sees everything is not to lose what a user's breakpoint cannot have done.
+    // A breakpoint that is kept from uprobes may be lost. A consumer that sees everything must not
+    // lose it for that reason.
     let is_to_be_free = place.is_kept && !wish.is_kept;
     leave(place.carrier.take_if(|carrier| carrier.is_lost()));
     if place.carrier.is_none() || is_to_count || is_to_be_free {
@@ -268,7 +278,7 @@ pub(super) fn arm(
     Ok(())
 }
 
-/// The breakpoint of a place that needs it no more, as it is.
+/// Counts one armed user less. Returns the breakpoint if the place needs it no more.
 pub(super) fn disarm(places: &mut [Place], address: u64) -> Option<Carrier<At>> {
     let place = places.get_mut(find(places, address)?)?;
     place.armed = place.armed.saturating_sub(1);

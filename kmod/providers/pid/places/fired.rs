@@ -1,53 +1,57 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Which threads have fired a site's probes, but have not executed its instruction yet.
+//! Which threads have fired a site's probes but have not executed its instruction yet.
 //!
-//! Such a thread comes to the site again and must not fire it a second time. Many threads may be in that state at one site: a
-//! debugger that covers our breakpoint stops each of them there and steps them one after the other. Probe context cannot
-//! allocate a list for that, so the notes of all sites share one table of fixed size. A set of the table that is full forgets
-//! one of its notes; the thread of that note fires twice.
+//! Such a thread comes to the site again and must not fire it a second time. Many threads may be in
+//! that state at one site: a debugger that covers our breakpoint stops each of them there and steps
+//! them one after the other. Probe context cannot allocate a list for that, so the notes of all
+//! sites share one table of fixed size. A set of the table that is full forgets one of its notes;
+//! the thread of that note fires twice.
 //!
-//! A site without notes, which is nearly every one, costs one load.
+//! A site without notes, as nearly every site is, costs one load.
 
 use crate::sys::regs::Regs;
 use crate::sys::task;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// Marks a note of a thread that has fired everything; the digest of its registers lies between this bit and its number.
+/// Marks a note of a thread that has fired everything. The digest of its registers is between this
+/// bit and the thread's number.
 const ALL: u64 = 1 << 31;
-/// Where the digest begins: above the largest number of a thread (`PID_MAX_LIMIT`, include/linux/threads.h).
+/// The lowest bit of the digest, above the largest number of a thread (`PID_MAX_LIMIT`,
+/// include/linux/threads.h).
 const DIGEST: u32 = 22;
-/// Where the site's number begins.
+/// The lowest bit of the site's number.
 const SITE: u32 = 32;
 
 const SETS: usize = 256;
 const WAYS: usize = 8;
-/// A note is the site's number, [`ALL`], the digest and the thread's number; 0 is none.
+/// A note consists of the site's number, [`ALL`], the digest and the thread's number. 0 is no note.
 static NOTES: [[AtomicU64; WAYS]; SETS] = [const { [const { AtomicU64::new(0) }; WAYS] }; SETS];
 
-/// Numbers for sites. It takes years to use all of them, and two sites of the same number would need a thread of the same number.
+/// The number of the last site. It takes years to use all numbers; two sites with the same number
+/// would disturb each other only for a thread of the same number.
 static LAST: AtomicU32 = AtomicU32::new(0);
 
-/// What the current thread has fired at a site before it has executed the instruction.
+/// What the current thread has fired at a site since it last executed the instruction.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Fired {
     Nothing,
     /// The probes that fire before the instruction.
     Before,
-    /// The probes behind the instruction as well.
+    /// These, and the probes that fire after the instruction.
     All,
 }
 
 /// The notes of one site.
 pub struct Notes {
     site: u32,
-    /// How many notes there may be. A note that the table forgets stays counted.
+    /// An upper bound of the number of notes. A note that the table has forgotten stays counted.
     count: AtomicU32,
 }
 
 impl Notes {
-    /// Of a new site.
+    /// Creates the notes of a new site.
     pub fn new() -> Self {
         Self {
             site: LAST.fetch_add(1, Ordering::Relaxed),
@@ -55,7 +59,7 @@ impl Notes {
         }
     }
 
-    /// Notes what the current thread has fired, in place of an older note of it.
+    /// Notes what the current thread has fired. Replaces an older note of the thread at this site.
     pub fn note(&self, fired: Fired, regs: &Regs) {
         let note = match fired {
             Fired::Nothing => return,
@@ -63,7 +67,7 @@ impl Notes {
             Fired::All => self.all(regs),
         };
         let is_mine = |old: u64| old & self.mask() == note & self.mask();
-        // Others use the set at the same time, so a way may be gone when it is taken.
+        // Other CPUs use the set at the same time, so the exchange may fail and is tried again.
         for _ in 0..WAYS {
             let set = self.set();
             let mine = set.iter().find(|way| is_mine(way.load(Ordering::Relaxed)));
@@ -101,7 +105,8 @@ impl Notes {
         } else if self.remove(self.all(regs)) {
             Fired::All
         } else {
-            // Other threads have notes; or the debugger has executed a copy of the instruction for this one.
+            // The notes are of other threads, or a debugger has executed a copy of the instruction
+            // for this thread.
             Fired::Nothing
         }
     }
@@ -127,7 +132,7 @@ impl Notes {
         self.before() | ALL | digest
     }
 
-    /// The bits that name the site and the thread.
+    /// The bits that hold the site's and the thread's number.
     fn mask(&self) -> u64 {
         !(ALL | (ALL - 1)) | ((1 << DIGEST) - 1)
     }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Places that a process has no more: a library was unmapped, and something else may come to be there; or the process has removed what it had
-//! registered.
+//! Places that a process no longer has: a library was unmapped, and other code may be mapped there,
+//! or the process has removed a registration.
 //!
-//! A place is what it was while the process has the same part of the same file there. The probes of one that is not are retired; then
-//! the place is forgotten, so that the address can become another one.
+//! A place is valid while the process has the same part of the same file at its address. The probes
+//! of an invalid place are retired. Then the place is removed, so that its address can become
+//! another place.
 
 use super::{Made, Place, Processes, Watched};
 use crate::framework::process::{Gone, Stale};
@@ -15,7 +16,7 @@ use kernel::alloc::KVVec;
 use kernel::prelude::*;
 
 impl Processes {
-    /// The addresses of the places that a process has no more.
+    /// The addresses of the places that a process no longer has, in order.
     pub fn review(&self, pid: u32, process: &Process) -> Result<Stale> {
         let mut addresses = KVVec::new();
         let watched = self.find(pid).filter(|w| w.process.is(process));
@@ -32,7 +33,8 @@ impl Processes {
         })
     }
 
-    /// The probes of a process that go with a registration, under the first number that it is watched by and has any.
+    /// The probes of a process that came with this registration, for the first of the process'
+    /// numbers that has any.
     pub fn unregister(&self, process: &Process, number: u32) -> Option<Stale> {
         let has_any = |watched: &&Watched| {
             let mut probes = watched.probes.iter();
@@ -46,7 +48,7 @@ impl Processes {
         })
     }
 
-    /// The next of these probes.
+    /// Returns the next of these probes, after removing it from its places.
     pub fn leave(&mut self, stale: &mut Stale) -> Option<ProbeRef> {
         let watched = self.find(stale.pid)?;
         let is_gone = |made: &Made| match &stale.which {
@@ -66,7 +68,8 @@ impl Processes {
         Some(made.probe)
     }
 
-    /// Gives back what was paid for probes that have been retired, and forgets them, and places without probes.
+    /// Gives back the payment for probes that have been retired, and removes these probes and
+    /// places without probes.
     pub fn bury(&mut self, stale: &Stale) {
         let Some(watched) = self.all.iter_mut().find(|w| w.number == stale.pid) else {
             return;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Places that somebody listens at.
+//! Places at which consumers listen.
 //!
-//! Such a place is armed as by a probe, whether it has probes or not. When a process is over its listeners are dropped with it.
+//! A listener arms its place as a probe does, whether the place has probes or not. When the process
+//! has ended, its listeners are removed with it.
 
 use super::armed::{arm, disarm, Wish};
 use super::site::{At, Site};
@@ -15,7 +16,7 @@ use kernel::alloc::KVVec;
 use kernel::prelude::*;
 
 impl Processes {
-    /// Has one told wherever a process comes to an instruction.
+    /// Makes `ear` hear of every time that a process comes to an instruction.
     pub fn listen(&mut self, post: Post, ear: Ear) -> Result {
         let known = self.all.iter().position(|w| w.process.is(&post.process));
         let Post {
@@ -36,7 +37,8 @@ impl Processes {
         };
         let Self { all, traps, .. } = self;
         let watched = all.get_mut(at).ok_or(ENODEV)?;
-        // There they are told by uprobes' handler alone.
+        // With `PREEMPT_RT` only uprobes' handler tells listeners, so the breakpoint must not be
+        // kept from uprobes.
         let wish = Wish {
             counts: false,
             is_kept: is_users && !cfg!(CONFIG_PREEMPT_RT = "y"),
@@ -49,13 +51,13 @@ impl Processes {
         listens
     }
 
-    /// Tells it no more of these.
+    /// Stops `ear` from hearing of these places.
     pub fn ignore(&mut self, posts: &mut dyn Iterator<Item = (&Process, u64)>, ear: &Ear) {
         let mut carriers = KVVec::new();
         for (process, address) in posts {
             let mut known = self.all.iter_mut().filter(|w| w.process.is(process));
             if let Some(carrier) = known.find_map(|watched| watched.ignore(address, ear)) {
-                // One that finds no room is removed at once, by itself.
+                // If there is no memory for it here, it is removed alone, when it is dropped.
                 let _ = carriers.push(carrier, GFP_KERNEL);
             }
         }
@@ -83,7 +85,7 @@ impl Watched {
         listens
     }
 
-    /// Sets the breakpoint of a place.
+    /// Creates and sets the breakpoint of a place.
     fn arm_at(&mut self, traps: &Traps, at: usize, address: u64, wish: Wish<'_>) -> Result {
         let mut old = KVVec::new();
         arm(
@@ -95,18 +97,18 @@ impl Watched {
             &mut old,
         )?;
         Carrier::remove(old);
-        // Breakpoints that are not set are found below.
+        // If the breakpoint of this place could not be set, that is found below.
         let _ = self.set();
         let Some(error) = self.places.get(at).and_then(Place::failure) else {
             return Ok(());
         };
         drop(disarm(&mut self.places, address));
-        // Who has a probe there may have lost its breakpoint to this.
+        // Probes at the place may have lost their breakpoint to this one.
         self.restore(traps);
         Err(error)
     }
 
-    /// The breakpoint that is not needed when one listens at it no more, if it did.
+    /// Removes a listener from a place. Returns the breakpoint if the place needs it no more.
     fn ignore(&mut self, address: u64, ear: &Ear) -> Option<Carrier<At>> {
         let at = find(&self.places, address)?;
         if !self.places.get(at)?.site.ignore(ear) {
@@ -117,7 +119,7 @@ impl Watched {
         carrier
     }
 
-    /// Whether nobody has anything of it.
+    /// Whether nobody uses the process' probes and nobody listens in it.
     pub(super) fn is_unused(&self) -> bool {
         let is_listened_at = || self.places.iter().any(|place| place.site.is_listened_at());
         self.shares.is_empty()

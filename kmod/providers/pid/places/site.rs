@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! An instruction that probes are at, and what happens when a program comes to it.
+//! An instruction that has probes, and what happens when a program comes to it.
 //!
-//! A firing takes of the program's memory what is there. So that a clause finds what it loads, a site whose clauses load such memory
-//! is rehearsed before it fires. What is missing then is brought: in the exception by having the program wait on its
-//! way back, and come here again; in the handler of uprobes, which others wait for, only as far as that needs no waiting.
+//! A firing takes no fault: it uses the memory of the program that is present. So a site whose
+//! clauses load such memory is rehearsed before it fires (INV-47), and the missing memory is
+//! brought. In the exception, the program is sent on its way, waits for the memory before it is
+//! back in user mode, and comes to the breakpoint again. In the handler of uprobes, which other
+//! tasks wait for, only memory that needs no waiting is brought.
 
 use super::super::usdt::{Mark, Passed};
 use super::fired::{Fired, Notes};
@@ -29,37 +31,39 @@ use kernel::sync::{rcu, Arc, SetOnce};
 /// How often an atomic store is tried in one exception.
 const STORES_MAX: usize = 1000;
 
-/// Kinds of probes, [`ENTRY`] to [`LINE`].
+/// The kinds of probes, from [`ENTRY`] to [`LINE`].
 const KINDS: usize = LINE as usize + 1;
 
-/// A probe of another kind than entry and return.
+/// The site has had a probe other than an entry or return.
 const OTHERS: u8 = 1;
-/// A USDT probe that the program asks about by a register.
+/// The site has had a USDT probe that the program asks about by a register.
 const ANSWERS: u8 = 2;
-/// Somebody who listens.
+/// The site has had a listener.
 const LISTENERS: u8 = 4;
 
-/// An instruction of a process that probes are at.
+/// An instruction of a process that probes may be at.
 pub struct Site {
     pub address: u64,
     pub instruction: Instruction,
     pub text: Text,
-    /// Its probes, by kind.
+    /// Its probes by kind.
     probes: [StaticRef<Probe>; KINDS],
-    /// Where the function begins and ends that a return from it is of. Set before that probe is.
+    /// The addresses of the function that the return probe belongs to. Stored before that probe is.
     function: [AtomicU64; 2],
-    /// What it ever had but probes at entry and return: [`OTHERS`] and so on.
+    /// What it has ever had besides entry and return probes: [`OTHERS`], [`ANSWERS`],
+    /// [`LISTENERS`]. If this is 0, only an entry probe can fire before the instruction.
     extras: AtomicU8,
-    /// What is known of its USDT probe. Set before that is.
+    /// What is known of its USDT probe. Set before that probe is, and only once.
     mark: SetOnce<KBox<Mark>>,
-    /// Who listens here.
+    /// The consumers that listen here.
     listeners: SetOnce<Arc<Listeners>>,
-    /// Threads that have fired here and left the instruction to uprobes or a debugger, or come to it again.
+    /// Threads that have fired here and have yet to execute the instruction: uprobes or a debugger
+    /// do it for them, or they come here again.
     fired: Notes,
 }
 
 impl Site {
-    /// One without probes.
+    /// Creates a site without probes.
     pub fn new(address: u64, text: Text, instruction: Instruction) -> Self {
         Self {
             address,
@@ -74,7 +78,7 @@ impl Site {
         }
     }
 
-    /// Takes its probe of a kind away.
+    /// Removes its probe of a kind.
     pub fn remove(&self, kind: u32) {
         if let Some(slot) = self.probes.get(kind as usize) {
             slot.set(None);
@@ -91,7 +95,7 @@ impl Site {
         self.mark.as_ref().map(|mark| &**mark)
     }
 
-    /// Has that known, once.
+    /// Sets what is known of its USDT probe. `false`: it was set before.
     pub fn set_mark(&self, mark: KBox<Mark>) -> bool {
         self.mark.populate(mark)
     }
@@ -105,13 +109,13 @@ impl Site {
         start.load(Ordering::Relaxed)..end.load(Ordering::Relaxed)
     }
 
-    /// What it ever had but probes at entry and return.
+    /// What it has ever had besides entry and return probes.
     #[inline(always)]
     fn extras(&self) -> u8 {
         self.extras.load(Ordering::Relaxed)
     }
 
-    /// Fires what is to fire before the instruction is executed.
+    /// Fires the probes that fire before the instruction is executed.
     #[inline(always)]
     fn before(&self, extras: u8, regs: &Regs) {
         if extras != 0 {
@@ -121,7 +125,8 @@ impl Site {
         }
     }
 
-    /// Tells who listens, and fires all kinds. That of an address is the first: DTrace 2.0 has this order.
+    /// Tells listeners and fires probes of all kinds. The probe that is named by an address fires
+    /// first, as in DTrace 2.0.
     #[inline(never)]
     fn all(&self, regs: &Regs) {
         if let Some(listeners) = self.listeners.as_ref() {
@@ -138,7 +143,7 @@ impl Site {
         self.bare(LINE);
     }
 
-    /// A probe without arguments.
+    /// Fires a probe without arguments.
     #[inline(always)]
     fn bare(&self, kind: u32) {
         if let Some(probe) = self.probe(kind) {
@@ -153,7 +158,8 @@ impl Site {
         }
     }
 
-    /// Tells a program that asks by a register whether its probe is enabled. What the instruction does there, nothing or a return, leaves that.
+    /// Answers a program that asks by a register whether its probe is enabled. The instruction at
+    /// such a site is a nop or a return, so it leaves the register as it is.
     #[inline(always)]
     fn answer(&self, extras: u8, stopped: &mut Stopped<'_>) {
         if extras & ANSWERS != 0 {
@@ -169,7 +175,8 @@ impl Site {
         }
     }
 
-    /// Memory of the program that is not there, and that a clause would load if the site fired.
+    /// The first memory of the program that is missing and that a clause would load if the site
+    /// fired.
     #[cold]
     fn missing(&self, regs: &Regs) -> Option<Span> {
         let called = FireArgs::new(Args::Called(regs)).in_program();
@@ -207,7 +214,8 @@ impl Site {
         rehearse(probe, &FireArgs::new(Args::Returned(&words)).in_program())
     }
 
-    /// Whether the program is to come here again, with memory that a clause misses.
+    /// Whether the program is to come here again, after it has waited for memory that a clause
+    /// misses.
     #[cold]
     fn awaits(&self, regs: &Regs) -> bool {
         let missing = self.missing(regs);
@@ -218,7 +226,7 @@ impl Site {
         false
     }
 
-    /// Brings memory that a clause misses, as far as that needs no waiting.
+    /// Brings memory that a clause misses, as far as that needs no waiting. May sleep.
     #[cold]
     fn bring(&self, regs: &Regs) {
         let missing = || {
@@ -228,12 +236,13 @@ impl Site {
         faults::bring_all(missing, Span::bring);
     }
 
-    /// Whether the function ends here.
+    /// Whether the function ends with this instruction, if the program goes on at `to`.
     fn leaves(&self, to: Option<u64>) -> Leaving {
         self.instruction.leaves(self.address, &self.function(), to)
     }
 
-    /// Fires what is to fire behind the instruction.
+    /// Fires the return probe if the function has ended with this instruction. `regs` are those
+    /// after the instruction.
     #[inline]
     fn after(&self, regs: &Regs) {
         if let Some(probe) = self.probe(RETURN) {
@@ -244,21 +253,22 @@ impl Site {
         }
     }
 
-    /// Fires the return, with the registers behind the instruction.
+    /// Fires the return probe, with the registers after the instruction.
     #[inline(never)]
     fn returned(&self, probe: ProbeRef, regs: &Regs) {
         let words = self.return_words(regs);
         fire(probe, &FireArgs::new(Args::Returned(&words)).in_program());
     }
 
-    /// Its arguments: where in the function it is, and what that gives back.
+    /// The arguments of a return: the offset in the function, and the two registers of its result.
     fn return_words(&self, regs: &Regs) -> [u64; 3] {
         let offset = self.address.wrapping_sub(self.function().start);
         let [first, second] = regs.results();
         [offset, first, second]
     }
 
-    /// Fires the site's probes before the instruction is executed, its return among them: others execute the instruction.
+    /// Fires all probes, including the return, before the instruction is executed, because uprobes
+    /// or a debugger will execute it.
     fn ahead(&self, fired: Fired, stopped: &mut Stopped<'_>) {
         if fired == Fired::Nothing {
             let extras = self.extras();
@@ -278,7 +288,8 @@ impl Site {
             (Leaving::Unknown, _) => lose(probe, 1),
             (Leaving::Yes, None) => self.returned(probe, stopped.regs()),
             (Leaving::Yes, Some(step)) => {
-                // Only while it fires: others do the instruction.
+                // Change the registers only while the probe fires, because the instruction is
+                // executed later.
                 let before = *stopped.regs();
                 step.apply(stopped.regs_mut());
                 self.returned(probe, stopped.regs());
@@ -287,10 +298,10 @@ impl Site {
         }
     }
 
-    /// Has one listen here; `EEXIST`: it does already.
+    /// Adds a listener. `EEXIST`: it listens here already.
     pub fn listen(&self, ear: Ear) -> Result {
         if self.listeners.as_ref().is_none() {
-            // Calls of the provider follow one another: nobody else does this.
+            // Calls of the provider do not overlap, so nothing else sets this.
             self.listeners.populate(Listeners::new()?);
         }
         self.listeners.as_ref().ok_or(ENOMEM)?.add(ear)?;
@@ -298,19 +309,19 @@ impl Site {
         Ok(())
     }
 
-    /// Whether one listened, which does so no more.
+    /// Removes a listener. Returns whether it listened here.
     pub fn ignore(&self, ear: &Ear) -> bool {
         let listeners = self.listeners.as_ref();
         listeners.is_some_and(|listeners| listeners.remove(ear))
     }
 
-    /// Whether somebody listens.
+    /// Whether any consumer listens here.
     pub fn is_listened_at(&self) -> bool {
         let listeners = self.listeners.as_ref();
         listeners.is_some_and(|listeners| !listeners.is_empty())
     }
 
-    /// Gives it one probe more.
+    /// Adds a probe. Replaces a probe of the same kind.
     pub fn add(&self, made: &Made) {
         if made.kind == RETURN {
             let [start, end] = &self.function;
@@ -341,11 +352,12 @@ fn fire_bare(probe: ProbeRef) {
     fire(probe, &FireArgs::new(Args::Words(&[])).in_program());
 }
 
-/// What a breakpoint fires, and what is owed for it if it cannot be taken away.
+/// The handler of a breakpoint: the site that it fires, and what a member owes if the breakpoint
+/// cannot be taken away.
 pub struct At(pub Arc<Site>, pub Debt);
 
 impl At {
-    /// Fires, and does an instruction that is none of the common ones: as [`Hit::trap`].
+    /// As [`Hit::trap`], for instructions that are not the commonest ones.
     #[inline(never)]
     fn trap_slowly(&self, mut stopped: Stopped<'_>, rest: Rest) -> bool {
         let site = &*self.0;
@@ -375,7 +387,8 @@ impl At {
         true
     }
 
-    /// Fires, and has the program execute the instruction in a slot. `false`: it may not be executed there.
+    /// Fires, and makes the program continue in a slot with the instruction. `false`: it must not
+    /// be executed there.
     fn moves(&self, mut stopped: Stopped<'_>, slot: Slot) -> bool {
         let site = &*self.0;
         if !site.instruction.is_meant(stopped.regs()) {
@@ -395,7 +408,9 @@ impl At {
         true
     }
 
-    /// Makes the store of a step; where others were faster, of the step as it is then. `None`: the page has gone, or others always were.
+    /// Makes the store of a step. If another CPU has changed the memory since the step was
+    /// computed, computes the step again. `None`: the page has gone, or other CPUs were faster each
+    /// time.
     fn store(&self, mut step: Step, regs: &Regs) -> Option<Step> {
         for _ in 0..STORES_MAX {
             match step.store() {
@@ -407,7 +422,8 @@ impl At {
         None
     }
 
-    /// Whether the program is to come here again, with memory that the instruction misses.
+    /// Whether the program is to come here again, after it has waited for memory that the
+    /// instruction misses.
     #[cold]
     fn awaits(&self, regs: &Regs) -> bool {
         let missing = self.0.instruction.missing(regs);
@@ -424,13 +440,15 @@ impl Hit for At {
             return false;
         }
         let extras = site.extras();
-        // Where locks sleep listeners are told by uprobes' handler.
+        // With `PREEMPT_RT` the listeners' lock sleeps, so uprobes' handler tells them.
         if cfg!(CONFIG_PREEMPT_RT = "y") && extras & LISTENERS != 0 {
             return false;
         }
         if any_reads_user() && site.awaits(stopped.regs()) {
             return true;
         }
+        // This makes the store of a `push` before the probes fire. That is harmless, because the
+        // store is below the stack pointer.
         let Some(step) = instruction.step_briefly(stopped.regs()) else {
             return self.trap_slowly(stopped, rest);
         };
@@ -482,7 +500,8 @@ impl Hit for At {
         if any_reads_user() && fired == Fired::Nothing {
             site.bring(stopped.regs());
         }
-        // What a place has lost is used again when all who may have seen it are out of here.
+        // Retired probes are reused after an RCU grace period, so one that is found from here on
+        // stays.
         let _seen = rcu::read_lock();
         site.ahead(fired, &mut stopped);
     }

@@ -3,30 +3,35 @@
 
 //! Dynamic variables: thread-locals and associative arrays.
 //!
-//! All live in a fixed number of equal chunks, found through a hash table of chains. A chunk has a head (chain link,
-//! hash, key) in one block and a value in another; DIF can address only the values, so no program can damage the table.
+//! All are stored in a fixed number of chunks of equal size, which are found through a hash table
+//! with chains. A chunk has a head (chain link, hash, key) in one block and a value in another. DIF
+//! can address the values only, so no program can damage the table.
 //!
-//! Reading takes no lock: a chain's chunks keep their key and link for as long as anybody may be looking at them.
-//! Changing a chain takes the lock bit of its bucket for a few instructions. The holder runs with interrupts off, and an
-//! NMI on top of it is refused by the consumer before it gets here, so the lock is never waited for on the CPU that holds
-//! it. A firing may look at locked buckets so often, all of them together; then it gives up and counts a drop.
+//! Readers take no lock: the chunks of a chain keep their key and link as long as any CPU may be
+//! looking at them. To change a chain, a CPU takes the lock bit of its bucket for a few
+//! instructions. The holder runs with interrupts off, and the consumer refuses an NMI on top of it
+//! before the NMI gets here, so no CPU waits for a lock that it holds itself. The number of times
+//! that a firing looks at locked buckets is limited over all of them; when it is used up, the
+//! firing gives up and counts a drop (INV-30).
 //!
-//! A deleted chunk goes to the *dirty* list of the CPU that deleted it. The control path moves dirty lists to *rinsing*,
-//! waits until every CPU has left probe context once, and moves them to *clean*, from where the CPUs take them: a chunk
-//! is never reused while another CPU may still be looking at it, and nothing is waited for in probe context. The
-//! lists' links are a field of their own, as a reader may still be on the chain link.
+//! A deleted chunk goes to the *dirty* list of the CPU that deleted it. The control path moves the
+//! dirty lists to *rinsing*, waits until every CPU has left probe context once, and then moves them
+//! to *clean*, from where the CPUs take them. So a chunk is never reused while another CPU may
+//! still be looking at it, and probe context waits for nothing. The links of these lists are a
+//! separate field, because a reader may still be following the chain link.
 //!
-//! Of thread-locals that come and go all the time, the last one that a CPU deleted keeps its place for a while: see the module
-//! `recent`.
+//! The thread-local that a CPU deleted last keeps its chunk for a while, because thread-locals
+//! often come and go: see the module `recent`.
 //!
-//! A CPU that has nothing else left need not wait for that where it is alone: each says while it is [`Inside`], and what
-//! this CPU has deleted before it looked at that can be seen by nobody who comes in later. Only its own dirty list is
-//! known to hold nothing younger.
+//! A CPU that has no other chunks left need not wait for the control path if it is alone. Each CPU
+//! announces when it is [`Inside`]. What this CPU had deleted before it looked at these flags
+//! cannot be seen by a CPU that enters later. Only its own dirty list is certain to hold nothing
+//! that was deleted after that.
 //!
-//! The length of a deleted chunk's key is 0, and is stored last when the chunk is used again. So who remembers in which chunk
-//! a variable was ([`look`](Dynamics::look)) need not look it up: where length and key are the variable's, it is
-//! still there. A length from before the deletion is seen only by those for whom the cleaner waits, and they see the
-//! key from before, too.
+//! The key length of a deleted chunk is 0, and is stored last when the chunk is reused. So a caller
+//! that remembers the chunk of a variable ([`look`](Dynamics::look)) needs no look-up: if length
+//! and key match, the variable is still there. A stale length, from before the deletion, is visible
+//! only to CPUs that the cleaner waits for, and they also see the key from before.
 
 mod recent;
 
@@ -40,52 +45,58 @@ use crate::mem::Vec;
 use recent::SPARE;
 pub use recent::{Assigned, Place, Recent, NAMES};
 
+// Offsets in a chunk's head: chain link (u32), link of the free lists (u32), hash (u64), length of
+// the key in words (u64, at 16), key.
 const NEXT: usize = 0;
 const FREE: usize = 4;
 const HASH: usize = 8;
 const KEY: usize = 24;
 
-/// The lock bit of a bucket; the low half is the first chunk plus 1, the bits above count the changes.
+/// The lock bit of a bucket's word. The low half is the number of the first chunk plus 1; the bits
+/// above the lock count the changes.
 const LOCK: u64 = 1 << 32;
 const VERSION: u64 = 1 << 33;
-/// So often a firing looks at buckets that are locked: many CPUs may want one, each of which has it for some microseconds at most. That is
-/// a fraction of a millisecond, whatever the program does, so nobody pays for it.
+/// Maximum number of times that a firing looks at locked buckets. Many CPUs may want one bucket,
+/// and each holds it for some microseconds at most. The total is a fraction of a millisecond,
+/// whatever the program does, so it is not charged to the budget.
 const SPINS: u32 = 1 << 12;
 
-/// Longest chain. Chains have one or two chunks; what would make one longer is dropped, so that looking along it ends soon.
+/// Maximum length of a chain. Chains normally have one or two chunks. A chunk that would make one
+/// longer is dropped, so that every walk ends soon.
 const CHAIN: usize = 256;
 
-/// Why a chain has no chunk of a key.
+/// Why a chain has no chunk for a key.
 enum Missing {
-    /// It is not there.
+    /// There is no such variable.
     Absent,
-    /// It is not, and could not be put there.
+    /// There is no such variable, and it could not be added either.
     NoRoom,
 }
 
-/// Variables that a small space holds if their own bytes fit, however much it takes to find them again. It is so small that
-/// somebody has counted.
+/// Maximum number of variables that a small space is guaranteed to hold if their own bytes fit,
+/// without their management. A user who sets such a small size has counted variables.
 const FEW: usize = 64;
 
-/// Clean chunks that a CPU takes for itself at a time.
+/// Number of clean chunks that a CPU takes for itself at a time.
 const SHARE: usize = 16;
 
-/// The lists of one CPU; each holds a chunk's number plus 1, 0 where it is empty.
+/// The lists of one CPU. Each holds the number of its first chunk plus 1; 0 means empty.
 #[derive(Debug, Default)]
 struct Lists {
-    /// It may be looking at chunks.
+    /// Whether the CPU may be looking at chunks.
     inside: AtomicBool,
-    /// How often it may yet look at a locked bucket, in which firing.
+    /// How many more times the CPU may look at a locked bucket in the firing `firing`. Only this
+    /// CPU writes the two fields.
     spins: AtomicU32,
     firing: AtomicU64,
     dirty: AtomicU32,
     rinsing: AtomicU32,
     clean: AtomicU32,
-    /// Keeps what other CPUs write often out of this one's cache line.
+    /// Keeps fields that other CPUs write often out of this CPU's cache line.
     _apart: [u32; 8],
 }
 
-/// A CPU may be looking at chunks as long as this lives.
+/// While this value lives, the CPU may be looking at chunks.
 #[derive(Debug)]
 pub struct Inside<'a>(&'a AtomicBool);
 
@@ -96,51 +107,56 @@ impl Drop for Inside<'_> {
     }
 }
 
-/// Why a variable could not be stored: counted already.
+/// The variable could not be stored; the drop is counted already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dropped;
 
-/// Variables dropped, by what the space was like.
+/// Dropped variables, by the reason.
 #[derive(Debug, Default)]
 pub struct Drops {
-    /// No space at all.
+    /// All chunks are in use, or the variable could not be stored for another reason.
     pub full: AtomicU64,
-    /// Space that is being rinsed.
+    /// Some chunks are being rinsed.
     pub rinsing: AtomicU64,
-    /// Space that is dirty.
+    /// Some chunks are dirty.
     pub dirty: AtomicU64,
 }
 
 /// The dynamic variables of a consumer.
 #[derive(Debug)]
 pub struct Dynamics {
+    /// Number of chunks.
     nchunks: u32,
-    /// Words of a head, and of a value.
+    /// Size of a head in words.
     head_words: usize,
+    /// Size of a value in words.
     value_words: usize,
+    /// Number of buckets minus 1.
     mask: u64,
     buckets: Shared,
     heads: Shared,
     values: Shared,
+    /// Number of chunks that were ever used; may exceed `nchunks` by the number of CPUs.
     fresh: AtomicU32,
     lists: Vec<Lists>,
-    /// What hashes begin with.
+    /// Start value of all hashes.
     secret: u64,
-    /// What was deleted last may wait aside.
+    /// Whether the thread-locals deleted last are kept aside (the module `recent`).
     spares: bool,
-    /// What was dropped.
+    /// Counts of dropped variables.
     pub drops: Drops,
 }
 
 impl Dynamics {
-    /// How many bytes such a space takes at most.
+    /// Returns about the maximum number of bytes that a space of `total` bytes takes.
     pub fn memory(total: usize, key_size: usize) -> usize {
         let heads = KEY.saturating_add(key_size).saturating_mul(FEW);
         total.saturating_add(heads)
     }
 
-    /// Space for keys of up to `key_size` and values of up to `value_size` bytes, both multiples of 8, within `total` bytes.
-    /// `bare` is what a variable takes at most without everything that serves to find it; hashes begin with `secret`.
+    /// Makes a space for keys of up to `key_size` and values of up to `value_size` bytes, both
+    /// multiples of 8, within `total` bytes, or more if that is less than `FEW` variables take.
+    /// `bare` is the maximum size of a variable without its management. Hashes start from `secret`.
     pub fn new(
         total: usize,
         key_size: usize,
@@ -155,8 +171,8 @@ impl Dynamics {
         let nchunks = u32::try_from(total.checked_div(chunk).unwrap_or(0).max(few))
             .unwrap_or(u32::MAX)
             .min(u32::MAX / 2) as usize;
-        // As many buckets as chunks, rounded down to a power of two: chains of one or two. Without any chunk, everything is
-        // dropped, and counted.
+        // As many buckets as chunks, rounded down to a power of two, so chains have one or two
+        // chunks. If there are no chunks, every variable is dropped, and counted.
         let nbuckets = 1usize << nchunks.checked_ilog2().unwrap_or(0);
         Ok(Self {
             nchunks: nchunks as u32,
@@ -174,13 +190,14 @@ impl Dynamics {
         })
     }
 
-    /// Whether there is room for any variable.
+    /// Whether there is no room for any variable.
     pub fn is_empty(&self) -> bool {
         self.nchunks == 0
     }
 
-    /// Says that `cpu` may be looking at chunks from now on; everything below but [`clean`](Self::clean) is to be called so. `firing` is
-    /// the number of the firing in which it does.
+    /// Announces that `cpu` may be looking at chunks. The caller must hold the result while it
+    /// calls any function below except [`clean`](Self::clean). `firing` is the number of the
+    /// current firing.
     #[inline(always)]
     pub fn enter(&self, cpu: usize, firing: u64) -> Option<Inside<'_>> {
         let lists = self.lists.get(cpu)?;
@@ -190,43 +207,44 @@ impl Dynamics {
             lists.spins.store(SPINS, Ordering::Relaxed);
         }
         inside.store(true, Ordering::Relaxed);
-        // Whoever does not see this sees to it that we see no chunk that it uses again.
+        // Pairs with the fence in `reclaim`: a CPU that does not see this flag has deleted its
+        // chunks before we look, so we do not see the chunks that it reuses.
         fence(Ordering::SeqCst);
         Some(Inside(inside))
     }
 
-    /// How many words a key may have.
+    /// Returns the maximum number of words of a key.
     pub fn key_words(&self) -> usize {
         self.head_words - KEY / 8
     }
 
-    /// The values' memory.
+    /// Returns the values' memory.
     #[inline(always)]
     pub fn values(&self) -> &Shared {
         &self.values
     }
 
-    /// Offset of a chunk's value in [`values`](Self::values).
+    /// Returns the offset of a chunk's value in [`values`](Self::values).
     #[inline(always)]
     pub fn value_of(&self, chunk: u32) -> usize {
-        // All values lie in one block: no product overflows.
+        // Cannot overflow, because all values are in one block.
         self.first_word(chunk).wrapping_mul(8)
     }
 
-    /// Which word of [`values`](Self::values) a chunk's value begins with.
+    /// Returns the index of the first word of a chunk's value in [`values`](Self::values).
     #[inline(always)]
     fn first_word(&self, chunk: u32) -> usize {
         (chunk as usize).wrapping_mul(self.value_words)
     }
 
-    /// The first word of a chunk's value: all of it, where that is a number.
+    /// Returns the first word of a chunk's value; if the value is a number, that is all of it.
     #[inline(always)]
     pub fn word(&self, chunk: u32) -> u64 {
         let value = self.values.word(self.first_word(chunk));
         value.map_or(0, |value| value.load(Ordering::Relaxed))
     }
 
-    /// Changes it.
+    /// Stores the first word of a chunk's value.
     #[inline(always)]
     pub fn set_word(&self, chunk: u32, to: u64) {
         if let Some(value) = self.values.word(self.first_word(chunk)) {
@@ -234,10 +252,10 @@ impl Dynamics {
         }
     }
 
-    /// Hash, length and `n` words of the key of a chunk.
+    /// Returns hash, length and `n` words of the key of a chunk.
     #[inline(always)]
     fn head(&self, chunk: u32, n: usize) -> Option<(&AtomicU64, &AtomicU64, &[AtomicU64])> {
-        // All heads lie in one block: no product overflows.
+        // Cannot overflow, because all heads are in one block.
         let first = (chunk as usize).wrapping_mul(self.head_words);
         match self
             .heads
@@ -261,7 +279,7 @@ impl Dynamics {
         }
     }
 
-    /// Offset of a field of a chunk's head.
+    /// Returns the offset of a field of a chunk's head.
     #[inline(always)]
     fn field(&self, chunk: u32, field: usize) -> usize {
         (chunk as usize)
@@ -284,7 +302,8 @@ impl Dynamics {
         hash
     }
 
-    /// Whether a chunk has a key of this hash and length, and if so whether it is the key. One that is aside has none.
+    /// Compares a chunk's key with `key`: `None` if hash or length differ, else whether the keys
+    /// are equal. A chunk that is aside never matches.
     #[inline(always)]
     fn matches(&self, chunk: u32, hash: u64, key: &[u64]) -> Option<bool> {
         let (its_hash, its_len, its_key) = self.head(chunk, key.len())?;
@@ -297,7 +316,7 @@ impl Dynamics {
         meets.then(is_it)
     }
 
-    /// The chunk of `key` on the chain that begins with `link`.
+    /// Returns the chunk of `key` on the chain that starts with `link`.
     #[inline(always)]
     fn walk(&self, mut link: u32, hash: u64, key: &[u64]) -> Result<u32, Missing> {
         let mut others = 0;
@@ -316,7 +335,7 @@ impl Dynamics {
         Err(Missing::NoRoom)
     }
 
-    /// The chunk of the variable with `key`.
+    /// Returns the chunk of the variable with `key`.
     #[inline]
     pub fn find(&self, key: &[u64]) -> Option<u32> {
         let hash = self.hash(key);
@@ -324,7 +343,7 @@ impl Dynamics {
         self.walk(head, hash, key).ok()
     }
 
-    /// The chunk that `hint` names, if the variable with `key` is there.
+    /// Returns the chunk that `hint` names, if it holds the variable with `key`.
     #[inline(always)]
     fn hinted(&self, key: &[u64; 2], hint: u32) -> Option<u32> {
         let chunk = hint.checked_sub(1)?;
@@ -338,7 +357,8 @@ impl Dynamics {
         same.then_some(chunk)
     }
 
-    /// Takes a bucket's lock; returns its value without it.
+    /// Takes a bucket's lock. Returns the bucket's word from before, without the lock bit; `None`,
+    /// with a drop counted, if the limit of this firing is used up.
     fn lock(&self, cpu: usize, bucket: &AtomicU64) -> Option<u64> {
         let spins = self.lists.get(cpu).map(|lists| &lists.spins);
         loop {
@@ -350,7 +370,7 @@ impl Dynamics {
             {
                 return Some(seen);
             }
-            // Only this CPU writes it.
+            // Only this CPU writes its count, so load and store suffice.
             let left = spins.and_then(|spins| spins.load(Ordering::Relaxed).checked_sub(1));
             let (Some(left), Some(spins)) = (left, spins) else {
                 self.drops.full.fetch_add(1, Ordering::Relaxed);
@@ -361,14 +381,15 @@ impl Dynamics {
         }
     }
 
-    /// Gives a bucket's lock back, with `head` as its first link.
+    /// Releases a bucket's lock, and sets `head` as its first link.
     fn unlock(bucket: &AtomicU64, was: u64, head: u32) {
         let version = (was & !(VERSION - 1)).wrapping_add(VERSION);
         bucket.store(version | u64::from(head), Ordering::Release);
     }
 
-    /// Makes the variable with `key`, whose value begins with `first`, unless it exists: then returns its chunk. `free` is the
-    /// private list of CPU `cpu`.
+    /// Creates the variable with `key`, whose value starts with the word `first`, and returns its
+    /// chunk. If the variable exists, returns its chunk unchanged. `free` is the private list of
+    /// CPU `cpu`.
     #[inline(never)]
     pub fn insert(
         &self,
@@ -410,13 +431,14 @@ impl Dynamics {
                 Err(Dropped)
             }
         };
-        // Nobody has seen our chunk.
+        // No other CPU has seen our chunk.
         Self::unlock(bucket, was, was as u32);
         self.give_back_unused(free, chunk);
         other
     }
 
-    /// Gives back a chunk that has got a key, and is in no bucket. Who remembers that a variable of this key was here once is not to find it.
+    /// Returns a chunk to the private list that has got a key but is in no bucket. Its length is
+    /// cleared, so that a hint from an earlier variable of this key does not find it.
     #[cold]
     fn give_back_unused(&self, free: &mut u32, chunk: u32) {
         if let Some((_, len, _)) = self.head(chunk, 0) {
@@ -425,8 +447,9 @@ impl Dynamics {
         self.give_back(free, chunk);
     }
 
-    /// Deletes the variable in `chunk`, which was found in this firing, unless another CPU has just done so. `false`: its
-    /// bucket could not be locked, and it is still there.
+    /// Deletes the variable in `chunk`, which was found in this firing, unless another CPU has just
+    /// deleted it. Returns `false` if its bucket could not be locked; the variable then still
+    /// exists.
     #[inline(never)]
     pub fn remove(&self, cpu: usize, chunk: u32) -> bool {
         let Some((hash, len, _)) = self.head(chunk, 0) else {
@@ -466,12 +489,13 @@ impl Dynamics {
         true
     }
 
-    /// Puts the chain from `first` to `last` in front of `list`.
+    /// Prepends the chain from `first` to `last` to `list`.
     fn push_chain(&self, list: &AtomicU32, first: u32, last: u32) {
         let mut head = list.load(Ordering::Relaxed);
         loop {
             self.set_link(last, FREE, head);
-            // The only other writer takes the whole list away, so this succeeds at the second try at the latest.
+            // The only other writers take the whole list away, and may put back a part of it. Each
+            // of them does so rarely, so this succeeds after a few tries.
             match list.compare_exchange(head, first, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => return,
                 Err(now) => head = now,
@@ -484,12 +508,12 @@ impl Dynamics {
         *free = chunk + 1;
     }
 
-    /// Units of finding that there is no chunk.
+    /// Returns the budget units of finding out that there is no free chunk.
     pub fn units_of_drop(&self) -> usize {
         self.lists.len().saturating_mul(ANOTHER)
     }
 
-    /// Takes a chunk that nobody uses.
+    /// Takes an unused chunk. If there is none, counts the drop by its reason.
     fn take(&self, cpu: usize, free: &mut u32) -> Result<u32, Dropped> {
         if *free == 0 {
             *free = self.refill(cpu);
@@ -514,8 +538,8 @@ impl Dynamics {
         Err(Dropped)
     }
 
-    /// A list of chunks for this CPU: its own clean ones, one that was never used, another CPU's clean ones, or its own dirty
-    /// ones if nobody else can be looking at them.
+    /// Returns a list of chunks for this CPU: its own clean ones, one that was never used, another
+    /// CPU's clean ones, or its own dirty ones if no other CPU can be looking at them.
     fn refill(&self, cpu: usize) -> u32 {
         let own = self.lists.get(cpu).map_or(0, |l| self.some_clean(l));
         if own != 0 {
@@ -535,10 +559,11 @@ impl Dynamics {
             .unwrap_or_else(|| self.reclaim(cpu))
     }
 
-    /// Clean chunks of `lists`, at most [`SHARE`] but where the cleaner puts more there meanwhile: what a CPU holds no other one can
-    /// have, and it may never need another chunk.
+    /// Takes clean chunks of `lists`, normally at most [`SHARE`], because no other CPU can use a
+    /// chunk that this one holds, and this CPU may never need another one. Takes all if the cleaner
+    /// adds chunks at the same time.
     fn some_clean(&self, lists: &Lists) -> u32 {
-        // Most often others have none, and need not be disturbed.
+        // Most of the time other CPUs have none; a load does not disturb them.
         if lists.clean.load(Ordering::Relaxed) == 0 {
             return 0;
         }
@@ -568,9 +593,10 @@ impl Dynamics {
         first
     }
 
-    /// The list of what this CPU has deleted, if it is alone.
+    /// Takes the chunks that this CPU has deleted, if no other CPU is inside.
     fn reclaim(&self, cpu: usize) -> u32 {
-        // It has deleted all of it before this fence, and those who come in later do so behind theirs.
+        // All these deletions come before this fence. CPUs that enter later look at chunks only
+        // after the fence in `enter`, and see the deletions.
         fence(Ordering::SeqCst);
         let alone = self
             .lists
@@ -583,8 +609,9 @@ impl Dynamics {
         }
     }
 
-    /// Makes deleted chunks usable again; `grace` returns when no CPU is in probe context that was when it was called.
-    /// Calls must not overlap.
+    /// Makes deleted chunks usable again. `grace` must return only when every CPU that was in probe
+    /// context at the time of its call has left it. Runs in the control path; calls must not
+    /// overlap.
     pub fn clean(&self, grace: impl FnOnce()) {
         let mut any = false;
         for lists in self.lists.iter() {

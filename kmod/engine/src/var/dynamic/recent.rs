@@ -3,43 +3,48 @@
 
 //! Thread-locals that come and go: what a CPU remembers of the last one of each name.
 //!
-//! `self->t = timestamp` where a function is entered and `self->t = 0` where it returns is what thread-locals are for, and nearly
-//! always one thread does both on one CPU. So a thread-local that is deleted is put *aside* first: its chunk keeps its place
-//! in the chain, with a length that no key has, so that nobody finds it. When the same thread assigns the same variable on the
-//! same CPU again, the chunk gets its length back, and no list was touched. The next one of the name that is deleted
-//! here takes its place, and only then is the chunk deleted in earnest.
+//! The typical use of thread-locals is `self->t = timestamp` at a function's entry and `self->t =
+//! 0` at its return, and nearly always one thread does both on one CPU. So a thread-local that is
+//! deleted is put *aside* first: its chunk stays in its chain, with a length that no key has, so
+//! that no look-up finds it. If the same thread assigns the same variable on the same CPU again,
+//! the chunk gets its length back, and no list was touched. The next variable with that name that
+//! is deleted on this CPU replaces it, and only then is the chunk really deleted.
 //!
 //! Invariants:
-//! - A chunk that is aside belongs to the CPU that remembers it, which alone revives or deletes it.
-//! - It is revived only where its bucket has not changed meanwhile: else the thread may have been on another CPU, and have made
-//!   the variable anew there. No two CPUs do so at once, since the key names the thread that runs.
-//! - A space puts aside only what it can spare ([`SPARE`]): of a small one every chunk counts.
+//! - A chunk that is aside belongs to the CPU that remembers it. Only that CPU revives or deletes
+//!   it.
+//! - It is revived only if its bucket has not changed in between. Otherwise the thread may have
+//!   been on another CPU and have created the variable again there. Two CPUs cannot do so at the
+//!   same time, because the key names the running thread.
+//! - A space puts aside only what it can spare ([`SPARE`]), because in a small space every chunk
+//!   counts.
 
 use super::{Dropped, Dynamics};
 use core::sync::atomic::Ordering;
 
-/// How many names a CPU remembers the last thread-locals of; a power of two.
+/// Number of names of which a CPU remembers the last thread-local; a power of two. Names that are
+/// equal modulo this number share an entry.
 pub const NAMES: usize = 8;
 
-/// Of so many chunks one may be aside.
+/// One of this number of chunks may be aside.
 pub(super) const SPARE: usize = 64;
 
-/// The length of what is aside.
+/// Key length of a chunk that is aside.
 const ASIDE: u64 = 1 << 63;
 
 /// What a CPU remembers of the thread-locals of one name.
 #[derive(Debug, Default)]
 pub struct Recent {
-    /// Where the last one was, plus 1; or 0.
+    /// Chunk of the last one that was found, plus 1; 0 if none.
     pub(super) hint: u32,
-    /// The one that is aside, plus 1; or 0.
+    /// Chunk that is aside, plus 1; 0 if none.
     aside: u32,
-    /// What its bucket was like then.
+    /// The word of its bucket at the time it was put aside.
     bucket: u64,
 }
 
 impl Recent {
-    /// Who takes `hint`, which may be anything, for where the last one was, plus 1.
+    /// Makes an entry with a given `hint`, which may be any number. For tests.
     pub fn told(hint: u32) -> Self {
         Self {
             hint,
@@ -48,31 +53,32 @@ impl Recent {
     }
 }
 
-/// What became of a thread-local.
+/// Where a thread-local is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// It is in this chunk.
+    /// It exists, in this chunk.
     Chunk(u32),
-    /// It was deleted, and this chunk of its is aside.
+    /// It was deleted, and its chunk is aside.
     Aside(u32),
-    /// There is none.
+    /// It does not exist.
     Nowhere,
 }
 
-/// What an assignment of something else than 0 has done.
+/// The effect of assigning a value other than 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Assigned {
-    /// The variable is in this chunk as before, with its old value.
+    /// The variable exists in this chunk and has its old value.
     Kept(u32),
-    /// It was made in this chunk, with its first word.
+    /// The variable was created in this chunk, with the first word of its value.
     Made(u32),
-    /// There is no room for it.
+    /// There was no room for it; the drop is counted.
     Dropped,
 }
 
 impl Dynamics {
-    /// Makes the thread-local with `key`, with `first` as the first word of its value, unless there is one. `place` is where it
-    /// [was found](Self::place) in this firing, on CPU `cpu`, whose private list `free` is.
+    /// Creates the thread-local with `key`, with `first` as the first word of its value, unless it
+    /// exists. `place` must be what [`place`](Self::place) returned in this firing. `cpu` is the
+    /// current CPU, and `free` its private list.
     #[inline(always)]
     pub fn assign(
         &self,
@@ -93,7 +99,8 @@ impl Dynamics {
         }
     }
 
-    /// The rest of [`assign`](Self::assign), where there is none and nothing to make it of.
+    /// The slow path of [`assign`](Self::assign): the variable does not exist, and no chunk is
+    /// aside for it.
     #[inline(never)]
     fn make(
         &self,
@@ -112,7 +119,8 @@ impl Dynamics {
         }
     }
 
-    /// Deletes the thread-local that [was found](Self::place) in this firing, on CPU `cpu`, to be at `place`.
+    /// Deletes the thread-local at `place`, which [`place`](Self::place) must have returned in this
+    /// firing on CPU `cpu`.
     #[inline(always)]
     pub fn delete(&self, place: Place, cpu: usize, recent: &mut Recent) {
         if let Place::Chunk(chunk) = place {
@@ -120,7 +128,7 @@ impl Dynamics {
         }
     }
 
-    /// Where the thread-local with `key` is; that is remembered.
+    /// Returns where the thread-local with `key` is, and remembers it.
     #[inline(always)]
     pub fn place(&self, key: &[u64; 2], recent: &mut Recent) -> Place {
         if let Some(chunk) = self.hinted(key, recent.hint) {
@@ -132,7 +140,7 @@ impl Dynamics {
         self.search(*key, recent)
     }
 
-    /// The rest of [`place`](Self::place), where nothing is remembered of it.
+    /// The slow path of [`place`](Self::place), if nothing is remembered about the key.
     #[inline(never)]
     fn search(&self, key: [u64; 2], recent: &mut Recent) -> Place {
         let found = self.find(&key);
@@ -140,7 +148,7 @@ impl Dynamics {
         found.map_or(Place::Nowhere, Place::Chunk)
     }
 
-    /// The chunk of the thread-local with `key`; where that is, is remembered.
+    /// Returns the chunk of the thread-local with `key`, and remembers it.
     #[inline(always)]
     pub fn look(&self, key: &[u64; 2], recent: &mut Recent) -> Option<u32> {
         match self.place(key, recent) {
@@ -149,7 +157,7 @@ impl Dynamics {
         }
     }
 
-    /// What is aside, if it is of this key and nothing can have taken its place.
+    /// Returns the chunk that is aside, if it has this key and its bucket is unchanged.
     #[inline(always)]
     fn aside(&self, key: &[u64; 2], recent: &Recent) -> Option<u32> {
         let chunk = recent.aside.checked_sub(1)?;
@@ -166,8 +174,8 @@ impl Dynamics {
         same.then_some(chunk)
     }
 
-    /// Makes a thread-local anew of its chunk, which [`place`](Self::place) has just found to be aside, with the first word of its
-    /// value.
+    /// Recreates a thread-local in its chunk, which [`place`](Self::place) has just found to be
+    /// aside, with the first word of its value.
     #[inline(always)]
     pub fn revive(&self, chunk: u32, recent: &mut Recent, first: u64) {
         let Some((_, len, _)) = self.head(chunk, 0) else {
@@ -179,16 +187,18 @@ impl Dynamics {
         recent.hint = chunk.wrapping_add(1);
     }
 
-    /// Notes where a thread-local has been made.
+    /// Remembers where a thread-local was created.
     #[inline(always)]
     pub fn note(&self, chunk: u32, recent: &mut Recent) {
         recent.hint = chunk.wrapping_add(1);
     }
 
-    /// Deletes the thread-local in `chunk`, which was found in this firing.
+    /// Puts the thread-local in `chunk`, which was found in this firing, aside, or deletes it if
+    /// the space is small.
     #[inline(always)]
     pub fn retire(&self, cpu: usize, chunk: u32, recent: &mut Recent) {
         if let Some(old) = recent.aside.checked_sub(1) {
+            // The bucket of `old` could not be locked, so `old` stays aside and `chunk` cannot be.
             if !self.remove(cpu, old) {
                 self.remove(cpu, chunk);
                 return;
@@ -226,7 +236,7 @@ mod tests {
         Dynamics::new(72 * NAMES * SPARE * CPUS, 16, 8, 40, CPUS, SECRET).unwrap()
     }
 
-    /// A CPU's part of thread-locals, all of one name.
+    /// The state of a CPU for thread-locals of one name.
     #[derive(Default)]
     struct Cpu {
         free: u32,
@@ -265,7 +275,7 @@ mod tests {
             assert_eq!(load(&d, &mut cpu, &[1, 2]), Some(value));
             assert_eq!(d.find(&[1, 2]), chunk);
         }
-        // Another one has a place of its own, and what is aside goes for it.
+        // Another variable gets a chunk of its own, and replaces the one that is aside.
         delete(&d, 0, &mut cpu, &[1, 2]);
         store(&d, 0, &mut cpu, &[1, 7], 1);
         assert_ne!(d.find(&[1, 7]), chunk);
@@ -285,7 +295,8 @@ mod tests {
         assert_ne!(d.lists[0].dirty.load(Ordering::Relaxed), 0);
     }
 
-    /// Threads that move between CPUs, against a map; at the end every chunk is free or aside.
+    /// Threads that move between CPUs, compared with a map. At the end every chunk is free or
+    /// aside.
     #[test]
     fn threads_may_move() {
         const ROUNDS: u64 = if cfg!(miri) { 200 } else { 20_000 };

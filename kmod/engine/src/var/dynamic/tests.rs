@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Variables that come and go, on one CPU and on several.
+//! Variables that are created and deleted, on one CPU and on several.
 
 use super::*;
 
@@ -54,13 +54,13 @@ fn one_cpu_does_not_keep_what_is_free_from_the_others() {
     }
     d.clean(|| ());
     d.clean(|| ());
-    // It wants one of what it has given back, and is quiet from then on.
+    // This CPU takes some of the chunks that it has deleted, and needs no more.
     assert!(store(&d, 0, &mut mine, &[0, 1], 1));
     let stored = (0..n).filter(|k| store(&d, 1, &mut others, &[*k, 2], 2));
     assert_eq!(stored.count() as u64, n - SHARE as u64);
 }
 
-/// What another CPU has locked all the time takes no longer, however often a firing wants it.
+/// Buckets that another CPU keeps locked cost a limited time, however often a firing wants them.
 #[test]
 fn a_firing_waits_for_buckets_so_long_altogether() {
     let d = Dynamics::new(100 * 72, 24, 16, 40, 2, SECRET).unwrap();
@@ -74,12 +74,12 @@ fn a_firing_waits_for_buckets_so_long_altogether() {
     bucket(&[2, 2]).fetch_or(LOCK, Ordering::Relaxed);
     assert!(!store(&d, 0, &mut free, &[2, 2], 2));
     assert_eq!((left(), dropped(&d)), (0, [1, 0, 0]));
-    // What is there is found without its lock, and stays.
+    // An existing variable is found without the lock, and stays.
     let chunk = d.find(&[1, 1]).unwrap();
     assert!(!d.remove(0, chunk));
     assert_eq!((left(), dropped(&d)), (0, [2, 0, 0]));
     assert_eq!(load(&d, &[1, 1]), Some(1));
-    // One that is free is had all the same.
+    // A bucket that is free can be locked nevertheless.
     bucket(&[1, 1]).fetch_and(!LOCK, Ordering::Relaxed);
     assert!(d.remove(0, chunk));
     drop(firing);
@@ -95,7 +95,7 @@ fn values_come_and_go_and_space_comes_back() {
     let d = Dynamics::new(100 * 72, 24, 16, 40, 3, SECRET).unwrap();
     let n = u64::from(d.nchunks);
     let mut free = 0;
-    // Somebody is looking all the time.
+    // Another CPU is inside all the time.
     let _other = d.enter(2, 1).unwrap();
     for round in 0..5 {
         for k in 0..n {
@@ -134,12 +134,12 @@ fn what_is_remembered_is_found_as_long_as_it_is_there() {
     assert!(store(&d, 0, &mut free, &mine, 5));
     let chunk = look(&d, &mine, &mut hint).unwrap();
     assert_eq!((hint, look(&d, &mine, &mut hint)), (chunk + 1, Some(chunk)));
-    // Another variable does not take it for its own.
+    // Another variable is not found by this hint.
     assert_eq!(look(&d, &other, &mut hint), None);
     let mut stale = chunk + 1;
     remove(&d, 0, &mine);
     assert_eq!((look(&d, &mine, &mut stale), stale), (None, 0));
-    // The chunk is used again, by another.
+    // The chunk is reused for another variable.
     d.clean(|| ());
     free = 0;
     while d.find(&other) != Some(chunk) {
@@ -178,13 +178,14 @@ fn a_chain_that_would_be_too_long_is_dropped_and_counted() {
     assert_eq!(dropped(&d), [2, 0, 0]);
     let all = |from: usize| (from..CHAIN).all(|n| load(&d, &[keys[n]]) == Some(n as u64));
     assert!(all(0));
-    // The oldest is the last of the chain.
+    // The oldest one is the last of its chain.
     remove(&d, 0, &[keys[0]]);
     assert!(all(1) && load(&d, &[keys[0]]).is_none());
     assert!(store(&d, 0, &mut free, &[keys[CHAIN]], 1));
 }
 
-/// Where keys have the same hash few are compared; the secret has to be known to make such.
+/// Only a few keys with the same hash are compared. To construct such keys one must know the
+/// secret.
 #[test]
 fn keys_of_one_hash_are_few() {
     let d = Dynamics::new(2048 * 72, 24, 16, 40, 1, SECRET).unwrap();
@@ -199,7 +200,7 @@ fn keys_of_one_hash_are_few() {
     assert_eq!(dropped(&d), [1, 0, 0]);
 }
 
-/// How many chunks are looked at until the variable of a key is found.
+/// Returns the number of chunks that are examined until the variable of a key is found.
 fn looks(d: &Dynamics, key: &[u64]) -> usize {
     let found = d.find(key).unwrap();
     let mut link = d.bucket(d.hash(key)).unwrap().load(Ordering::Relaxed) as u32;
@@ -211,8 +212,8 @@ fn looks(d: &Dynamics, key: &[u64]) -> usize {
     looks
 }
 
-/// Keys as programs have them, with 90 of 100 chunks in use. Random numbers would need one look and half as many more as there are
-/// variables to a bucket; there are as many buckets as chunks, or half as many.
+/// Keys as programs use them, with 90 of 100 chunks in use. Random keys would need one look plus
+/// half the number of variables per bucket. There are as many buckets as chunks, or half as many.
 #[test]
 fn collisions_at_ninety_percent() {
     type Key = fn(u64) -> [u64; 3];
@@ -256,7 +257,7 @@ fn a_small_space_holds_what_fits_without_management() {
         let d = Dynamics::new(total, 16, 8, bare, 1, SECRET).unwrap();
         assert_eq!(d.nchunks, n, "{total}");
     }
-    // From some number on, all of it counts: 24 bytes of head, 16 of key, 8 of value, 8 of the table.
+    // In larger spaces all of it counts: 24 bytes of head, 16 of key, 8 of value, 8 of the table.
     let d = Dynamics::new(56 << 10, 16, 8, 4, 1, SECRET).unwrap();
     assert_eq!(d.nchunks, 1 << 10);
 }
@@ -274,7 +275,8 @@ fn who_is_alone_uses_at_once_what_it_deleted() {
         }
     }
     assert_eq!(dropped(&d), [0, 0, 0]);
-    // It is the only chunk, so another CPU waits for the cleaner; and so does this one beside another.
+    // It is the only chunk, so another CPU must wait for the cleaner, and so must this one while
+    // another CPU is inside.
     assert!(!store(&d, 1, &mut free[1], &[1, 1], 1));
     let other = d.enter(1, 1).unwrap();
     assert!(!store(&d, 0, &mut free[0], &[1, 1], 1));
@@ -285,7 +287,7 @@ fn who_is_alone_uses_at_once_what_it_deleted() {
 
 #[test]
 fn cpus_agree_on_what_exists() {
-    // Room for all, and so little that what was deleted is wanted again at once.
+    // Room for all, and so little room that deleted chunks are needed again at once.
     for total in [1 << 15, 24 * 8] {
         agree_on_what_exists(total);
     }
@@ -302,7 +304,8 @@ fn agree_on_what_exists(total: usize) {
         for round in 0..ROUNDS {
             inside[cpu].fetch_add(1, Ordering::SeqCst);
             let here = d.enter(cpu, round + 1);
-            // One key of this thread's own, one that all threads fight for. A value is its key's.
+            // One key of this thread alone, and one that all threads compete for. The value follows
+            // from the key.
             let own = [cpu as u64 + 100, round % 7];
             let common = [round % 13, 7];
             let kept = store(&d, cpu, &mut free, &own, round + 1);
@@ -326,7 +329,7 @@ fn agree_on_what_exists(total: usize) {
             let work = &work;
             scope.spawn(move || work(cpu));
         }
-        // The cleaner: its grace period waits for everybody that is inside to leave once.
+        // The cleaner: its grace period waits until every thread that is inside has left once.
         while done.load(Ordering::SeqCst) < THREADS as u32 {
             d.clean(|| {
                 for cpu in &inside {
