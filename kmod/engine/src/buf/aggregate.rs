@@ -1,22 +1,25 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The aggregation buffer: one entry for each aggregation and key, found by hash and updated in place.
+//! The aggregation buffer: one entry for each aggregation and key, found by its hash and updated in
+//! place.
 //!
-//! Entries (aggregation id, key records, data) grow from the bottom, exactly as the consumer will read them; the index
-//! that finds them (16 bytes an entry) grows from the top, so that a buffer's size bounds all that depends on the number
-//! of keys. The table of buckets is apart. A switch forgets all entries at once by a new generation number: nothing is
-//! cleared with interrupts off.
+//! Entries (aggregation id, key records, data) grow from the bottom, in the layout in which the
+//! consumer reads them. The index, by which entries are found, grows from the top, 16 bytes an
+//! entry. So the buffer's size bounds all memory that depends on the number of keys. The table of
+//! buckets is separate. A switch invalidates all entries at once by a new generation number, so
+//! nothing is cleared with interrupts off.
 
 use super::{set_half, set_word, word, word_in, Aside};
 use crate::error::NoMem;
 use crate::hash::{mix, SAME};
 use crate::mem::alloc::Bytes;
 
-/// Bytes of an entry's index: hash (8), offset of the entry (4), next entry of the bucket (4).
+/// Size of an index entry in bytes: hash (8), offset of the entry (4), next entry of the bucket
+/// (4).
 const INDEX: usize = 16;
 
-/// How many entries of a bucket are looked at: they are one or two.
+/// Maximum number of entries of a bucket that a look-up examines. Usually a bucket has one or two.
 const CHAIN: usize = 256;
 
 /// The half of a CPU's aggregation buffer that is being filled.
@@ -25,17 +28,19 @@ pub struct Aggregations {
     mem: Bytes,
     used: usize,
     entries: usize,
-    /// Words of generation (high half) and last entry plus 1 (low half). Their number is a power of two, and `mask` one less.
+    /// A word for each bucket: generation (high half) and number of the last entry, from 1 (low
+    /// half). The number of buckets is a power of two, and `mask` is that number less 1.
     buckets: Bytes,
     mask: u32,
-    /// What hashes begin with.
+    /// Start value of the hashes (INV-30).
     secret: u64,
     generation: u32,
     drops: u64,
 }
 
 impl Aggregations {
-    /// An empty buffer of `size` bytes; hashes begin with `secret`.
+    /// Makes an empty buffer of `size` bytes, rounded down to a multiple of 8. Hashes start from
+    /// `secret`.
     pub fn new(size: usize, secret: u64) -> Result<Self, NoMem> {
         let size = size & !7;
         let nbuckets = (size / 128).max(1).next_power_of_two();
@@ -51,7 +56,7 @@ impl Aggregations {
         })
     }
 
-    /// The buffer's bytes.
+    /// Returns the buffer's bytes.
     #[inline(always)]
     pub fn bytes(&mut self) -> &mut [u8] {
         &mut self.mem
@@ -61,7 +66,8 @@ impl Aggregations {
         self.mem.len().wrapping_sub(entry.wrapping_mul(INDEX))
     }
 
-    /// The hash of an entry, its offset, and the next one of the bucket.
+    /// Returns the hash of an entry, its offset, and the next entry of the bucket (0 if there is
+    /// none).
     #[inline(always)]
     fn indexed(&self, entry: u32) -> Option<(u64, u32, u32)> {
         let end = (entry as usize).wrapping_mul(INDEX);
@@ -70,19 +76,21 @@ impl Aggregations {
         Some((word(index, 0), at_next as u32, (at_next >> 32) as u32))
     }
 
-    /// Changes with every switch: what was remembered of an entry's place is good for one generation. Never 0.
+    /// Returns the generation, which changes with every switch and is never 0. A remembered offset
+    /// of an entry is valid only in the generation in which it was found.
     #[inline(always)]
     pub fn generation(&self) -> u32 {
         self.generation
     }
 
-    /// What the hashes of an aggregation's keys begin with.
+    /// Returns the value from which the hashes of an aggregation's keys start.
     #[inline(always)]
     pub fn hash(&self, id: u32) -> u64 {
         mix(self.secret, id.into())
     }
 
-    /// Finds the entry that `same` recognises, which is given its offset, among those with `hash`.
+    /// Returns the offset of the entry with `hash` that `same` accepts. `same` gets the buffer and
+    /// the offset of a candidate.
     #[inline(always)]
     pub fn find(&self, hash: u64, same: impl Fn(&[u8], u32) -> bool) -> Option<u32> {
         let head = word_in(&self.buckets, self.bucket(hash), 0);
@@ -91,7 +99,8 @@ impl Aggregations {
         }
         let mut entry = head as u32;
         let mut others = 0;
-        // Beyond that it is made once more, and added to the other by whoever reads them.
+        // If this limit or `SAME` hides an entry, the caller adds it a second time, and the
+        // consumer merges both.
         for _ in 0..CHAIN {
             if entry == 0 {
                 return None;
@@ -111,13 +120,15 @@ impl Aggregations {
         None
     }
 
+    /// Returns the offset in `buckets` of the bucket of a hash.
     #[inline(always)]
     fn bucket(&self, hash: u64) -> u32 {
         // No overflow: a buffer has at most `BUFFER_MAX` bytes, and fewer buckets than words.
         ((hash ^ hash >> 32) as u32 & self.mask).wrapping_mul(8)
     }
 
-    /// Adds an entry of `size` bytes under `hash`, whose first `key.len()` bytes are `key`. `None`: dropped, and counted.
+    /// Adds an entry of `size` bytes under `hash`; its first `key.len()` bytes are `key`. Returns
+    /// its offset. If there is no room, counts a drop and returns `None`.
     pub fn add(&mut self, hash: u64, key: &[u8], size: usize) -> Option<u32> {
         let at = self.used.next_multiple_of(8);
         let end = at + size;
@@ -150,7 +161,7 @@ impl Aggregations {
         Some(at as u32)
     }
 
-    /// Exchanges this half with the one that was put aside, and forgets all entries.
+    /// Exchanges this half with the snapshot, and forgets all entries.
     pub fn switch(&mut self, aside: &mut Aside, now: u64) {
         core::mem::swap(&mut self.mem, &mut aside.mem);
         aside.used = core::mem::take(&mut self.used);
@@ -161,7 +172,8 @@ impl Aggregations {
         self.entries = 0;
         self.generation = self.generation.wrapping_add(1);
         if self.generation == 0 {
-            // Once in four billion switches, old generations would come alive again.
+            // The generation wraps around after 2^32 switches. Without this, entries of old
+            // generations would become valid again.
             self.buckets.fill(0);
             self.generation = 1;
         }
@@ -210,14 +222,15 @@ mod tests {
                     }
                 }
             }
-            // 32 bytes an entry with its index.
+            // An entry takes 32 bytes with its index.
             assert_eq!(dropped, 3 * (49 - 32));
             a.switch(&mut aside, generation);
             assert_eq!((aside.drops, aside.data().len()), (dropped, 32 * 16));
         }
     }
 
-    /// Beyond that an entry is made again, and whoever reads them adds it to the other.
+    /// A look-up compares at most `SAME` entries of one hash. An entry beyond that is added again,
+    /// and the consumer merges both.
     #[test]
     fn entries_of_one_hash_are_few() {
         let mut a = Aggregations::new(4096, 0).unwrap();

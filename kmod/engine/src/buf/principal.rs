@@ -1,14 +1,19 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The principal buffer: records one after the other, with four-byte zeros (EPID 0) as padding.
+//! The principal buffer: records one after the other, with zeros of four bytes (EPID 0) as padding.
 //!
-//! A record is reserved, written and then committed; a fault in between leaves no trace of it. What is full depends on the
-//! policy: a *switch* buffer drops until it is switched; a *fill* buffer stops recording for good, which is no drop but what
-//! was asked for; a *ring* buffer wraps around and lets the oldest records go.
+//! A record is reserved, written and then committed. If a fault occurs in between, there is no
+//! record (but a ring may already have dropped old records for it). The policy says what a full
+//! buffer does:
+//! - A *switch* buffer drops records until it is switched.
+//! - A *fill* buffer stops recording for good. That is not a drop, because the consumer requested
+//!   it (INV-6).
+//! - A *ring* buffer wraps around and drops the oldest records.
 //!
-//! A buffer's size is what its user computes: a record is charged for its EPID and its data, but not for its time, which
-//! has room beyond that size ([`buffer_room`]). As long as a record ends within the size itself nothing need be computed.
+//! The size of a buffer is meant as its user computes it: a record is charged for its EPID and its
+//! data, but not for its time, for which there is room beyond that size ([`buffer_room`]). As long
+//! as a record ends within the size itself, no charge has to be computed.
 
 use super::{set_half, Aside};
 use crate::budget::{CLEARED, LET_GO};
@@ -19,22 +24,22 @@ use dtrace_uapi::limits::buffer_room;
 use dtrace_uapi::option::{BUFPOLICY_FILL, BUFPOLICY_RING, BUFPOLICY_SWITCH};
 use dtrace_uapi::types::Epid;
 
-/// Bytes of padding: an EPID of 0 alone.
+/// Size of padding in bytes: an EPID of 0 without a time.
 const PADDING: usize = size_of::<Epid>();
 
-/// What happens when a buffer is full.
+/// What a full buffer does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
-    /// The oldest records go.
+    /// Drops the oldest records.
     Ring,
-    /// Recording ends.
+    /// Stops recording.
     Fill,
-    /// Records are dropped until the consumer switches.
+    /// Drops records until the consumer switches.
     Switch,
 }
 
 impl Policy {
-    /// The policy that an option's value means.
+    /// Returns the policy that an option's value stands for.
     pub fn from_option(value: u64) -> Option<Self> {
         match value {
             BUFPOLICY_RING => Some(Self::Ring),
@@ -45,31 +50,31 @@ impl Policy {
     }
 }
 
-/// What is kept for `END` in a fill buffer.
+/// Space in a fill buffer that is kept for `END`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reserve {
-    /// What its records may be charged.
+    /// Maximum charge of its records, in bytes.
     pub charge: usize,
-    /// The bytes that they take.
+    /// Maximum space that they take, in bytes.
     pub room: usize,
 }
 
 impl Reserve {
-    /// Keeps room for one more record, wherever it comes to lie.
+    /// Adds space for one more record, whatever its position will be.
     pub fn add(&mut self, charge: usize, size: usize, align: usize) {
         self.charge = self.charge.saturating_add(charge).saturating_add(align);
         self.room = self.room.saturating_add(size).saturating_add(align);
     }
 }
 
-/// A record of a ring: its offset, and how many lie before it.
+/// The oldest record of a ring: its offset, and the number of records before it.
 #[derive(Clone, Copy, Debug)]
 struct Oldest {
     at: usize,
     before: usize,
 }
 
-/// What the bytes before `at`, among them `records` records, are charged.
+/// Returns the charge for the bytes before `at`, which contain `records` records.
 #[inline(always)]
 fn charge(at: usize, records: usize) -> usize {
     at.saturating_sub(records.saturating_mul(RECORD_TIME))
@@ -79,30 +84,32 @@ fn charge(at: usize, records: usize) -> usize {
 #[derive(Debug)]
 pub struct Principal {
     mem: Bytes,
-    /// What records may be charged in all.
+    /// Limit on the charge of all records together.
     size: usize,
     used: usize,
-    /// How many records lie in `used`.
+    /// Number of records within `used`.
     records: usize,
     policy: Policy,
-    /// Ring: the oldest record, once it has wrapped.
+    /// Ring: the oldest record of the previous round; `None` if no record of that round is left.
     wrapped: Option<Oldest>,
-    /// Ring: where the records of the last round end.
+    /// Ring: end of the records of the previous round.
     end: usize,
-    /// Fill: it is full.
+    /// Fill: the buffer is full.
     full: bool,
+    /// Fill: [`newly_full`](Self::newly_full) has reported that.
     full_told: bool,
-    /// Up to where records are written without further thought: 0 where a ring has wrapped or a fill buffer is full.
+    /// A record that ends within this offset needs no further checks. 0 if a ring has wrapped or a
+    /// fill buffer is full.
     limit: usize,
-    /// What only `END` may use.
+    /// Space that only `END` may use.
     reserve: Reserve,
     drops: u64,
     errors: u32,
-    /// Ring: what it took to make room, units.
+    /// Ring: work of making room, in units, since it was last taken.
     toil: u64,
 }
 
-/// Room for a record: its bytes are `at..at + size` once written, and `end` is what [`Principal::commit`] needs.
+/// Room for a record, which is to be written at `at`. [`Principal::commit`] needs `end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
     /// Offset of the record.
@@ -111,7 +118,7 @@ pub struct Room {
 }
 
 impl Principal {
-    /// An empty buffer of `size` bytes.
+    /// Makes an empty buffer of `size` bytes.
     pub fn new(size: usize, policy: Policy, reserve: Reserve) -> Result<Self, NoMem> {
         Ok(Self {
             mem: Bytes::new(buffer_room(size as u64) as usize)?,
@@ -131,13 +138,13 @@ impl Principal {
         })
     }
 
-    /// The buffer's bytes.
+    /// Returns the buffer's bytes.
     #[inline(always)]
     pub fn bytes(&mut self) -> &mut [u8] {
         &mut self.mem
     }
 
-    /// Counts `n` records that are not made.
+    /// Counts `n` dropped records.
     pub fn count_drops(&mut self, n: u64) {
         self.drops = self.drops.wrapping_add(n);
     }
@@ -147,27 +154,31 @@ impl Principal {
         self.errors = self.errors.wrapping_add(1);
     }
 
-    /// What it took to make room for records since this was last asked, units of a [budget](crate::budget). How many old records a new one takes the
-    /// place of depends on what they are.
+    /// Returns the work of making room since the last call, in units of a [budget](crate::budget).
+    /// It is known only afterwards, because how many old records a new one replaces depends on
+    /// their sizes.
     pub fn take_toil(&mut self) -> u64 {
         core::mem::take(&mut self.toil)
     }
 
-    /// Whether that is anything.
+    /// Whether there is such work.
     #[inline(always)]
     pub fn toiled(&self) -> bool {
         self.toil > 0
     }
 
-    /// Whether a fill buffer has become full since this was last asked.
+    /// Whether a fill buffer has become full since the last call.
     pub fn newly_full(&mut self) -> bool {
         let new = self.full && !self.full_told;
         self.full_told |= new;
         new
     }
 
-    /// Room for a record of `size` bytes, aligned to `align`, a power of two of at least 4. `last` may use the reserve.
-    /// `None`: dropped, and counted. `oldest_size` tells the size of the record at an offset, for the ring to let it go.
+    /// Reserves room for a record of `size` bytes, aligned to `align`, a power of two of at least
+    /// 4. `last` says that the record is `END`'s, which may use the reserve. `oldest_size` returns
+    /// the size of the record at the beginning of a slice; a ring needs it to drop old records. If
+    /// there is no room, returns `None` and counts a drop, except that a fill buffer becomes full
+    /// instead.
     #[inline(always)]
     pub fn reserve(
         &mut self,
@@ -179,7 +190,8 @@ impl Principal {
         self.reserve_several(1, size, align, last, oldest_size)
     }
 
-    /// The same for `records` records, which take `size` bytes together. They are dropped together, and counted as one.
+    /// As [`reserve`](Self::reserve), for `records` records that take `size` bytes together. If
+    /// there is no room for all of them, all are dropped, and counted as one.
     #[inline(always)]
     pub fn reserve_several(
         &mut self,
@@ -189,7 +201,7 @@ impl Principal {
         last: bool,
         oldest_size: impl Fn(&[u8]) -> usize,
     ) -> Option<Room> {
-        // A record's size and alignment are bounded, as is what is used: nothing here overflows.
+        // No overflow: sizes and alignments of records are bounded, and so is `used`.
         let at = self.used.wrapping_add(align).wrapping_sub(1) & align.wrapping_neg();
         let end = at.wrapping_add(size);
         if end <= self.limit {
@@ -230,13 +242,13 @@ impl Principal {
         None
     }
 
-    /// Whether so many more records may end at `end` so that `kept` is left.
+    /// Whether `records` more records may end at `end` and leave `kept` free.
     fn fits(&self, end: usize, records: usize, kept: Reserve) -> bool {
         end + kept.room <= self.mem.len()
             && charge(end, self.records + records) + kept.charge <= self.size
     }
 
-    /// Advances the oldest record until the new one has room between it and the last.
+    /// Drops old records until the new one has room between the last record and the oldest.
     fn reserve_ring(
         &mut self,
         records: usize,
@@ -250,7 +262,7 @@ impl Principal {
         }
         let mut at = self.used.next_multiple_of(align);
         if !self.fits(at + size, records, Reserve::default()) {
-            // Around: what follows the last record is padding.
+            // Wrap around. The bytes behind the last record become padding.
             self.end = self.used;
             let used = self.used;
             if let Some(rest) = self.mem.get_mut(used..) {
@@ -274,7 +286,8 @@ impl Principal {
                 oldest.at += size;
                 self.toil += LET_GO;
             }
-            // Nothing is left of the last round: the oldest record is the first of this one.
+            // If no record of the previous round is left, the oldest record is the first of this
+            // one.
             self.wrapped = (oldest.at < self.end).then_some(oldest);
             if self.wrapped.is_none() {
                 self.end = 0;
@@ -294,29 +307,30 @@ impl Principal {
         }
     }
 
-    /// Keeps the record that was written to `room`.
+    /// Commits the record that was written to `room`.
     #[inline(always)]
     pub fn commit(&mut self, room: Room) {
         self.commit_several(room, 1);
     }
 
-    /// Keeps the `records` records that were written to `room`.
+    /// Commits the `records` records that were written to `room`.
     #[inline(always)]
     pub fn commit_several(&mut self, room: Room, records: usize) {
         self.used = room.end;
         self.records = self.records.wrapping_add(records);
     }
 
-    /// Whether `switch` is possible while tracing.
+    /// Whether [`switch`](Self::switch) is allowed while tracing.
     pub fn switches(&self) -> bool {
         self.policy == Policy::Switch
     }
 
-    /// Exchanges this half with the one that was put aside.
+    /// Exchanges this half with the snapshot.
     pub fn switch(&mut self, aside: &mut Aside, now: u64) {
         core::mem::swap(&mut self.mem, &mut aside.mem);
         if let (Some(oldest), Some(gap)) = (self.wrapped, aside.mem.get_mut(self.used..)) {
-            // Between the newest and the oldest record of a ring lies what is left of overwritten ones.
+            // Between the newest and the oldest record of a ring are remains of overwritten
+            // records. Clear them, so that they read as padding.
             let gap_len = oldest.at.saturating_sub(self.used).min(gap.len());
             if let Some(gap) = gap.get_mut(..gap_len) {
                 gap.fill(0);
@@ -346,7 +360,7 @@ mod tests {
     use super::*;
     use std::vec::Vec;
 
-    /// Records here are a length and a number.
+    /// Writes a record: in these tests a record is a length and a number.
     fn put(b: &mut Principal, size: usize, n: u32) -> bool {
         let measure = |rec: &[u8]| match u32::from_ne_bytes(rec[..4].try_into().unwrap()) {
             0 => 4,
@@ -458,7 +472,7 @@ mod tests {
                     let want: Vec<u32> = (n + 1 - got.len() as u32..=n).collect();
                     assert_eq!(got, want, "after {n}");
                     assert!(!got.is_empty());
-                    // Records of one size: as many as their charges allow.
+                    // Records of one size: the ring keeps as many as their charges allow.
                     if sizes == [16; 3] {
                         assert_eq!(got.len(), 12.min(n as usize));
                     }

@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What the consumer's process asks for: snapshots of buffers, descriptions of what is in them, the status.
-// Counters, and numbers of what there is.
+//! Control calls of the consumer's process: snapshots of buffers, descriptions of their contents,
+//! the status.
+// Arithmetic on counters and indexes.
 #![allow(clippy::arithmetic_side_effects)]
 
 use super::{Activity, Consumer, Which, NOT_STARTED};
@@ -13,7 +14,7 @@ use core::sync::atomic::Ordering;
 use dtrace_uapi::ioctl::{AggDesc, EprobeDesc, RecDesc, Status};
 use dtrace_uapi::types::{AggId, Epid};
 
-/// The half of a CPU's buffer that was put aside.
+/// The snapshot of a CPU's buffer.
 #[derive(Clone, Copy, Debug)]
 pub struct Snapshot<'a> {
     /// The records.
@@ -24,7 +25,7 @@ pub struct Snapshot<'a> {
     pub errors: u32,
     /// Offset of the oldest record.
     pub oldest: u64,
-    /// When it was switched.
+    /// Time of the switch, in ns.
     pub timestamp: u64,
 }
 
@@ -45,8 +46,10 @@ impl Consumer {
         })
     }
 
-    /// Switches the halves of a buffer of `cpu`, so that the full one can be read. Runs on that CPU, or for an offline one.
-    /// `EBUSY` for ring and fill buffers until stopped, and while a snapshot reads the other half.
+    /// Switches the halves of a buffer of `cpu`, so that the filled half can be read. Runs on that
+    /// CPU, or on behalf of an offline one. `EBUSY` for ring and fill buffers until the consumer
+    /// has ended, while the snapshot is being read, and if the CPU's state is in use by code that
+    /// this one interrupted.
     pub fn switch(&self, cpu: &Cpu, which: Which, now: u64) -> Result<(), Reason> {
         let run = self.run.get().ok_or(NOT_STARTED)?;
         let stopped = self.is_over();
@@ -72,7 +75,8 @@ impl Consumer {
         Ok(())
     }
 
-    /// Reads the half that the last `switch` put aside. It stays as it is until the next switch.
+    /// Calls `read` with the snapshot that the last `switch` made, which does not change until the
+    /// next switch.
     pub fn snapshot<R>(
         &self,
         cpu: usize,
@@ -92,7 +96,7 @@ impl Consumer {
         }))
     }
 
-    /// Describes an enabled probe. `EINVAL` where there is none.
+    /// Describes an enabled probe. `EINVAL` if there is none with this EPID.
     pub fn eprobe<R>(
         &self,
         epid: Epid,
@@ -114,7 +118,7 @@ impl Consumer {
         .ok_or(none)
     }
 
-    /// Describes an aggregation. `EINVAL` where there is none.
+    /// Describes an aggregation. `EINVAL` if there is none with this id.
     pub fn aggdesc<R>(
         &self,
         id: AggId,
@@ -122,7 +126,8 @@ impl Consumer {
     ) -> Result<R, Reason> {
         let none = Reason::invalid("no such aggregation");
         let control = self.control()?;
-        // An aggregation belongs to a clause; the first probe that was bound to it stands for all.
+        // The description names one EPID. An aggregation belongs to a clause, so that is the EPID
+        // of the first probe that was bound to the clause.
         let feeder = |wanted: usize| {
             let mut bound = self.ecbs.iter();
             let first = bound.find(|(_, _, clause)| clause.index as usize == wanted);
@@ -144,7 +149,7 @@ impl Consumer {
         Err(none)
     }
 
-    /// Gives a format, without NUL. `EINVAL` where there is none.
+    /// Passes a format, without its NUL, to `read`. `EINVAL` if there is none with this number.
     pub fn format<R>(&self, format: u16, read: impl FnOnce(&[u8]) -> R) -> Result<R, Reason> {
         let control = self.control()?;
         usize::from(format)
@@ -154,7 +159,7 @@ impl Consumer {
             .ok_or(Reason::invalid("no such format"))
     }
 
-    /// Drops and errors so far. `ENOENT` before `go`.
+    /// Returns drops and errors so far. `ENOENT` before `go`.
     pub fn status(&self) -> Result<Status, Reason> {
         let run = self.run.get().ok_or(NOT_STARTED)?;
         let activity = self.activity();

@@ -1,15 +1,16 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The enabled probes of a consumer, by EPID: from 1, without gaps.
+//! The ECBs (enabled probes) of a consumer, by EPID: from 1, without gaps.
 //!
-//! Those that it has at one probe are chained, in the order in which they fire. Whoever fires the probe has the first one, and finds the others
-//! from there.
+//! The ECBs of a consumer at one probe are chained in the order in which they fire. The framework's
+//! list at the probe has the first one, from which the others are found (INV-20).
 //!
-//! They are read at any time: by the consumer's calls, which describe them, and in probe context, where a ring asks for the
-//! size of the record that it lets go. They are added under the framework's mutex, which keeps two that add apart, and
-//! not under that of the consumer's calls: a probe that appears with a kernel module is bound while its consumer may be
-//! in the middle of any of them.
+//! The table is read at any time: by the consumer's control calls, which describe ECBs, and in
+//! probe context, where a ring needs the size of the record that it drops. ECBs are added under the
+//! framework's mutex, which keeps additions apart, and not under the mutex of the consumer's
+//! control calls: a probe that appears with a kernel module is bound while any of these calls may
+//! be under way.
 
 use super::{ClauseId, Ecb};
 use crate::error::{Errno, Reason};
@@ -17,22 +18,22 @@ use crate::mem::sync::Growing;
 use core::sync::atomic::{AtomicU32, Ordering};
 use dtrace_uapi::types::{Epid, ProbeId};
 
-/// The table.
+/// The table of ECBs.
 #[derive(Debug, Default)]
 pub struct Ecbs {
     rows: Growing<4>,
-    /// Those that are there; what the rows hold beyond is of no meaning.
+    /// Number of ECBs, stored after their rows; what rows beyond it contain has no meaning.
     count: AtomicU32,
-    /// Those of the probes that fire for one consumer at a time.
+    /// The ECBs of the consumer's own probes (`BEGIN`, `END` and `ERROR`).
     own: [Own; OWN],
 }
 
-/// What is known of one.
+/// The row of an ECB.
 #[derive(Clone, Copy)]
 struct Row {
     probe: ProbeId,
     clause: ClauseId,
-    /// The EPID of the next one at the probe, which is greater; else 0.
+    /// The EPID of the next ECB at the probe, which is greater; 0 if there is none.
     next: Epid,
 }
 
@@ -51,31 +52,32 @@ impl Row {
     }
 }
 
-/// How many EPIDs a user's consumer may give out who may trace his own processes alone. They are not given back where a probe goes, and some bytes
-/// are kept of each: four times as many as he may have at a time.
+/// Maximum number of EPIDs that a member's consumer may give out. EPIDs are not given back when a
+/// probe goes, and some bytes are kept of each. This is four times the number that a member may
+/// have at a time.
 pub const OF_USER: u32 = 256 << 10;
 
-/// How many probes fire for one consumer at a time.
+/// Number of own probes of a consumer, which fire for one consumer at a time.
 pub const OWN: usize = 3;
 
-/// What is enabled of one of these probes.
+/// The ECBs of one of these probes.
 #[derive(Debug, Default)]
 struct Own {
     epids: Growing<1>,
-    /// Those that fire.
+    /// Number of ECBs that fire.
     count: AtomicU32,
-    /// The same, with those that are being added.
+    /// The same, including those that are being added.
     added: AtomicU32,
 }
 
 impl Ecbs {
-    /// How many there are, and the greatest EPID.
+    /// Returns the number of ECBs, which is also the greatest EPID.
     pub fn count(&self) -> u32 {
         self.count.load(Ordering::Acquire)
     }
 
-    /// Adds one; `own`: which it is of the probes that fire for one consumer at a time. Of those it fires when it is [kept](Self::keep). Calls must
-    /// not overlap.
+    /// Adds an ECB. `own` says which of the own probes `probe` is, if it is one; such an ECB does
+    /// not fire before it is [kept](Self::keep). Calls must not overlap.
     pub fn add(&self, clause: ClauseId, probe: ProbeId, own: Option<usize>) -> Result<Ecb, Reason> {
         let too_many = Reason::new(Errno::E2BIG, "too many enabled probes");
         let epid = self.count().checked_add(1).ok_or(too_many)?;
@@ -98,7 +100,7 @@ impl Ecbs {
         })
     }
 
-    /// Keeps what was added. Must not overlap with [`add`](Self::add).
+    /// Keeps the ECBs that were added. Must not overlap with [`add`](Self::add).
     pub fn keep(&self) {
         for own in &self.own {
             let added = own.added.load(Ordering::Relaxed);
@@ -106,7 +108,8 @@ impl Ecbs {
         }
     }
 
-    /// Forgets those above `count`, which are not kept. Must not overlap with [`add`](Self::add).
+    /// Removes the ECBs above `count`, which are not kept. Must not overlap with
+    /// [`add`](Self::add).
     pub fn truncate(&self, count: u32) {
         self.count.store(count, Ordering::Release);
         for own in &self.own {
@@ -115,7 +118,7 @@ impl Ecbs {
         }
     }
 
-    /// What is enabled of one of the probes that fire for one consumer at a time, in the order of EPIDs.
+    /// Returns the ECBs of one of the own probes, in the order of EPIDs.
     pub fn own(&self, own: usize) -> impl Iterator<Item = Ecb> + '_ {
         self.own.get(own).into_iter().flat_map(|own| {
             let kept = 0..own.count.load(Ordering::Acquire) as usize;
@@ -126,18 +129,19 @@ impl Ecbs {
         })
     }
 
-    /// Has `next` fire after `last`, which is the last one that there is at its probe. Calls must not overlap.
+    /// Makes `next` fire after `last`, which is the last ECB at its probe so far. Calls must not
+    /// overlap.
     pub fn chain(&self, last: Epid, next: Epid) {
         if let Some(row) = self.row(last) {
-            // Its row is there, so that this cannot fail.
+            // Cannot fail, because the row exists.
             let _ = self.rows.set(last as usize, Row { next, ..row }.words());
         }
     }
 
-    /// The one that fires after `epid`.
+    /// Returns the ECB that fires after `epid` at the same probe.
     #[inline]
     pub fn after(&self, epid: Epid) -> Option<Ecb> {
-        // As they ascend, each walk ends.
+        // EPIDs ascend along a chain, so each walk ends.
         let next = self.row(epid)?.next;
         self.ecb(next).filter(|_| next > epid)
     }
@@ -157,19 +161,19 @@ impl Ecbs {
         })
     }
 
-    /// Probe and clause of an EPID.
+    /// Returns the probe and the clause of an EPID.
     pub fn get(&self, epid: Epid) -> Option<(ProbeId, ClauseId)> {
         let row = self.row(epid)?;
         Some((row.probe, row.clause))
     }
 
-    /// All of them.
+    /// Returns all ECBs.
     pub fn iter(&self) -> impl Iterator<Item = (Epid, ProbeId, ClauseId)> + '_ {
         (1..=self.count())
             .filter_map(|epid| self.get(epid).map(|(probe, clause)| (epid, probe, clause)))
     }
 
-    /// Size of the records of an EPID, bytes; 0 where there is none.
+    /// Returns the size of the records of an EPID, in bytes; 0 if there is no such EPID.
     pub fn record_size(&self, epid: Epid) -> usize {
         Row::of(self.rows.get(epid as usize)).clause.size as usize
     }

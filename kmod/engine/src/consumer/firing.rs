@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Firing: what is to be recorded of an enabled probe, in the way that costs least.
+//! Firing: records what an ECB requests, by the cheapest path that can do it.
 //!
-//! A condition is looked at before the CPU's state is claimed; then come the fused paths, from the briefest on. Where one cannot go
-//! on it has done nothing, and the next one begins anew.
+//! A guard is tested before the CPU's state is claimed. Then come the fast paths, the shortest
+//! first. A path that cannot complete has recorded nothing, and the next one starts anew.
 
 use super::run::{CpuState, Run, Work};
 use super::{Activity, Config, Consumer, Ecb, FaultReport};
@@ -27,7 +27,7 @@ use core::sync::atomic::Ordering;
 use dtrace_uapi::dif::Instr;
 use dtrace_uapi::types::{Epid, ProbeId};
 
-/// What a clause's programs run in; what the last firing left there is forgotten.
+/// Returns the environment of a clause's programs, without what the last clause left there.
 #[inline(always)]
 fn ready<'a, M: Machine>(
     run: &'a Run,
@@ -47,14 +47,15 @@ fn ready<'a, M: Machine>(
 }
 
 impl Consumer {
-    /// Whether `probe` may fire although the consumer is not `Active`.
+    /// Whether `probe` fires although the consumer was not found `Active`.
     #[cold]
     fn fires_inactive(&self, probe: ProbeId) -> bool {
         let Config {
             begin, end, error, ..
         } = self.config;
         match self.activity() {
-            // Once `BEGIN` has called exit(), its other clauses are not run.
+            // If `BEGIN` calls exit(), the state becomes `Draining`, so its other clauses do not
+            // run.
             Activity::Warmup => probe == begin || probe == error,
             Activity::Draining => probe == error,
             Activity::Cooldown => probe == end || probe == error,
@@ -63,32 +64,36 @@ impl Consumer {
         }
     }
 
-    /// Whether `probe` fires for this consumer alone, wherever that is.
+    /// Whether `probe` is one of the consumer's own probes, which fire for this consumer alone, in
+    /// any process.
     pub fn is_own(&self, probe: ProbeId) -> bool {
         self.config.own(probe).is_some()
     }
 
-    /// What it has enabled of such a probe.
+    /// Returns the ECBs at one of its own probes.
     pub fn own(&self, probe: ProbeId) -> impl Iterator<Item = Ecb> + '_ {
         let own = self.config.own(probe);
         own.into_iter().flat_map(|own| self.ecbs.own(own))
     }
 
-    /// Has `next` fire after `last`, the last of what is enabled at a probe. Calls must not overlap.
+    /// Makes `next` fire after `last`, which is the last ECB at its probe so far. Calls must not
+    /// overlap.
     pub fn chain(&self, last: Epid, next: Epid) {
         self.ecbs.chain(last, next);
     }
 
-    /// What is enabled at the same probe as `epid` and fires after it.
+    /// Returns the ECBs that fire after `epid` at the same probe.
     pub fn chained(&self, epid: Epid) -> impl Iterator<Item = Ecb> + '_ {
         let after = |ecb: &Ecb| self.ecbs.after(ecb.epid);
         core::iter::successors(self.ecbs.after(epid), after)
     }
 
-    /// Fires `ecb` on `cpu`: predicate, actions, records, aggregations. A fault is returned for the framework to fire
-    /// `ERROR` for this consumer, with interrupts still off; a fault within `ERROR` is counted instead.
+    /// Fires `ecb` on `cpu`: predicate, actions, records, aggregations. If there is a fault,
+    /// returns it for the framework, which must fire `ERROR` for this consumer with interrupts
+    /// still off. A fault within `ERROR` is counted instead.
     ///
-    /// Inlined wherever a probe fires: most firings end in here, by what costs less than a call.
+    /// Runs in probe context (INV-4). Inlined wherever a probe fires, because most firings end in
+    /// here by paths that cost less than a call.
     #[inline(always)]
     pub fn fire<M: Machine>(&self, cpu: &Cpu, ecb: Ecb, m: &M) -> Option<FaultReport> {
         let (probe, clause) = (ecb.probe, ecb.clause.index as usize);
@@ -112,7 +117,8 @@ impl Consumer {
             Ok(false) => return None,
             Err(bad) => return self.unguarded(run, cpu, at, bad),
         }
-        // Whoever claims a CPU sees to it that claims are not nested, and counts what that costs.
+        // The code that claims a CPU prevents nested claims, and counts the firings that this
+        // costs. `miss` counts a CPU without memory.
         let Some(mut state) = run.cpus.enter(cpu) else {
             run.miss(at.cpu);
             return None;
@@ -144,7 +150,7 @@ impl Consumer {
         self.run_clause(run, clause, state, m, at)
     }
 
-    /// The rest of [`fire`](Self::fire), where a clause counts by a stack.
+    /// The rest of [`fire`](Self::fire) for a clause that counts by a stack.
     #[inline(never)]
     fn tally_stack<M: Machine>(
         &self,
@@ -164,8 +170,8 @@ impl Consumer {
         self.failed(counted.err()?, at, out)
     }
 
-    /// The rest of [`fire`](Self::fire), where a clause records what hardly ever faults; `false`: this time
-    /// it does.
+    /// The rest of [`fire`](Self::fire) for a clause that records values which hardly ever fault.
+    /// False if one of them faults this time.
     #[inline(never)]
     fn record<M: Machine>(
         &self,
@@ -194,7 +200,8 @@ impl Consumer {
         true
     }
 
-    /// The rest of [`fire`](Self::fire), where hardly anything can fault; whether the clause's condition holds.
+    /// The rest of [`fire`](Self::fire) for a brief clause, in which hardly anything can fault.
+    /// Returns whether the clause's condition holds.
     #[inline(never)]
     fn run_brief<M: Machine>(
         &self,
@@ -220,7 +227,7 @@ impl Consumer {
         done
     }
 
-    /// The rest of [`fire`](Self::fire), where the argument is not there that the condition is about.
+    /// The rest of [`fire`](Self::fire) if the guard tests an argument that cannot be loaded.
     #[cold]
     fn unguarded(&self, run: &Run, cpu: &Cpu, at: At, bad: BadAddr) -> Option<FaultReport> {
         let mut state = run.cpus.enter(cpu)?;
@@ -232,7 +239,7 @@ impl Consumer {
         self.failed(failed, at, &mut state.out)
     }
 
-    /// The rest of [`fire`](Self::fire), where there is something to be made ready.
+    /// The rest of [`fire`](Self::fire) for a clause that needs an environment.
     #[inline(never)]
     fn run_clause<M: Machine>(
         &self,
@@ -263,7 +270,9 @@ impl Consumer {
         }
     }
 
-    /// Runs `ecb` on `cpu` without any effect; the first user memory that its clause would load and that is not there.
+    /// Rehearses `ecb` on `cpu` (INV-47): runs it without any effect, except on clause-local
+    /// variables. Returns the first user memory that the clause would load and that is not in
+    /// memory.
     #[cold]
     pub fn rehearse<M: Machine>(&self, cpu: &Cpu, ecb: Ecb, m: &M) -> Option<Missing> {
         let run = self.run.get()?;
@@ -286,7 +295,7 @@ impl Consumer {
         let _inside = dynamics.and_then(|dynamics| dynamics.enter(at.cpu, m.firing()));
         let missing = Cell::new(None);
         let mut env = ready(run, vm, m, at, Some(&missing));
-        // What else is wrong the firing will tell.
+        // Other faults are left to the firing, which reports them.
         let _ = rehearsal::run(clause, &mut env);
         if let Some(units) = env.vm.budget.toil(m) {
             self.note_work(run, work, m, units);
@@ -294,7 +303,7 @@ impl Consumer {
         missing.get()
     }
 
-    /// Counts what a clause has taken, if that is much, and what it took to make room for its records.
+    /// Counts the work of a clause if it is heavy, with the work of making room for its records.
     #[inline(always)]
     fn note_clause<M: Machine>(
         &self,
@@ -313,7 +322,8 @@ impl Consumer {
         }
     }
 
-    /// Counts that `clauses` of it were passed by in `m`'s firing, as if each had done what is not counted else.
+    /// Counts `clauses` clauses of the consumer that were run or passed in `m`'s firing, each as
+    /// [`LIGHT`]: the most that a clause may do without being counted otherwise.
     #[cold]
     pub fn note_clauses<M: Machine>(&self, cpu: &Cpu, m: &M, clauses: u64) {
         let run = self.run.get();
@@ -323,31 +333,33 @@ impl Consumer {
         }
     }
 
-    /// Counts a heavy clause's work, and ends the consumer where it does too much in a firing. Whoever has asked for destructive
-    /// actions is trusted. What users' consumers may do together the framework sees to.
+    /// Reports a heavy clause's work to the machine and counts it. Kills the consumer if it does
+    /// too much in a firing, unless it has the option `destructive` (INV-27). The framework limits
+    /// what members' consumers may do together (INV-28).
     #[cold]
     fn note_toil<M: Machine>(&self, run: &Run, work: &mut Work, m: &M, units: u64) {
         self.note_work(run, work, m, m.toil(units));
     }
 
-    /// The same of work that the machine has been told of.
+    /// The same for work that has been reported to the machine already.
     #[cold]
     fn note_work<M: Machine>(&self, run: &Run, work: &mut Work, m: &M, units: u64) {
         let sum = work.add(m.firing(), units);
-        // Where all have done too much who does next to nothing goes on.
+        // If all consumers together have done too much, one that has done next to nothing goes on.
         if !run.destructive && (sum > FIRING || m.burden(units) && sum > PORTION) {
             self.kill();
         }
     }
 
-    /// What it has done on this CPU in `m`'s firing, as far as that was counted, units.
+    /// Returns the consumer's work on this CPU in `m`'s firing, as far as it was counted, in units.
     #[cold]
     pub fn work<M: Machine>(&self, cpu: &Cpu, m: &M) -> u64 {
         let state = self.run.get().and_then(|run| run.cpus.enter(cpu));
         state.map_or(0, |state| state.work.of(m.firing()))
     }
 
-    /// Counts firings of `n` clauses that others leave no time for, as such that there was no room for.
+    /// Counts `n` clauses as drops, for which the work of other clauses has left nothing in this
+    /// firing.
     #[cold]
     pub fn drop_firings<M: Machine>(&self, cpu: &Cpu, m: &M, n: u64) {
         let is_active = self.activity() == Activity::Active;
@@ -361,7 +373,7 @@ impl Consumer {
         }
     }
 
-    /// Whether what fires may fire for it, as far as that depends on the process.
+    /// Whether the consumer may see the firing, as far as that depends on the process.
     #[inline(always)]
     fn may_see<M: Machine>(&self, run: &Run, m: &M) -> bool {
         run.core.all_users || m.is_of_nobody() || m.owned()
@@ -375,15 +387,15 @@ impl Consumer {
         }
     }
 
-    /// `exit()` was called; whether it is this call that counts. There is one while tracing, on whichever CPU; after that `END`
-    /// may have another word.
+    /// Handles a call of `exit()`; whether it counts. While tracing, only the first call counts, on
+    /// whichever CPU. After that, calls in `END` count.
     #[cold]
     fn exits(&self) -> bool {
         self.advance(&[Activity::Warmup, Activity::Active], Activity::Draining)
             || self.activity() == Activity::Cooldown
     }
 
-    /// Size of the record at the beginning of `record`; that of padding is 4.
+    /// Returns the size of the record at the beginning of `record`, in bytes; that of padding is 4.
     pub(super) fn size_at(&self, record: &[u8]) -> usize {
         let epid = record.first_chunk().map_or(0, |b| u32::from_ne_bytes(*b));
         self.ecbs.record_size(epid).max(4)

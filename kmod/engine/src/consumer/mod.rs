@@ -1,20 +1,23 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! A consumer: one open file's clauses, enabled probes, options, buffers and state.
+//! A consumer: the clauses, enabled probes, options, buffers and state of one open file.
 //!
-//! Everything takes `&self`, so the framework keeps a consumer in an `Arc` from open to close. Control calls
-//! (`prepare`, `go`, descriptions, snapshots) are to be serialised by the framework's mutex of the open file; two at a
-//! time are refused with `EBUSY`, never undefined. Probes are bound ([`Consumer::binding`]) under the framework's own
-//! mutex, next to any of them. [`Consumer::fire`] runs at any time on any CPU.
+//! All methods take `&self`, so the framework keeps a consumer in an `Arc` from open to close. The
+//! framework must serialise control calls (`prepare`, `go`, descriptions, snapshots) by the open
+//! file's mutex. If two of them overlap nevertheless, the second is refused with `EBUSY`; that is
+//! never undefined behaviour. Probes are bound ([`Consumer::binding`]) under the framework's own
+//! mutex, also while a control call is under way. [`Consumer::fire`] runs at any time on any CPU.
 //!
-//! The life of a consumer is its [`Activity`]: `Inactive` –go→ `Warmup` –activate→ `Active` –exit()→ `Draining`
-//! –cool_down→ `Cooldown` –stop→ `Stopped`; `kill` ends it from anywhere. Clauses are added while `Inactive`; `go` freezes them and
-//! allocates what firing needs; probes may be bound to clauses at any time.
+//! The life of a consumer is its [`Activity`]: `Inactive` –go→ `Warmup` –activate→ `Active`
+//! –exit()→ `Draining` –cool_down→ `Cooldown` –stop→ `Stopped`. Steps may be left out, but none
+//! goes back. `kill` ends a consumer in any state between `Warmup` and `Cooldown`. Clauses are
+//! added while `Inactive`; `go` freezes them and allocates what firings need. Probes may be bound
+//! to clauses at any time.
 //!
-//! A consumer may be dropped only when no CPU can be in `fire` any more (the framework removes its ECBs from all probes
-//! and waits for an RCU grace period).
-// Numbers of clauses and enabled probes.
+//! A consumer may be dropped only when no CPU can be in `fire` any more: the framework first
+//! removes its ECBs from all probes and waits for an RCU grace period.
+// Arithmetic on numbers of clauses and enabled probes.
 #![allow(clippy::arithmetic_side_effects)]
 
 mod describe;
@@ -41,23 +44,27 @@ use options::Options;
 pub use pending::{Binding, Pending};
 use run::{Demand, Pay, Run};
 
-/// What the consumer's opener may see and do. Whoever may see no other user's processes has no probe fire in them, either.
+/// Rights of the consumer's opener (INV-35). If the opener may not trace all processes, no probe
+/// fires for the consumer in a process that the opener may not trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Privileges {
-    /// May see the kernel's inside, its probes, arguments, registers and stacks: without it what is asked for faults with KPRIV.
+    /// May see the kernel's state: its probes, arguments, registers and stacks. Without this right
+    /// a request for it faults with KPRIV.
     pub kernel: bool,
-    /// May load the kernel's memory as well.
+    /// May also load kernel memory.
     pub kernel_memory: bool,
-    /// May trace all processes: without it no probe fires in one that may not be traced, and its memory faults with UPRIV.
+    /// May trace all processes. Without this right no probe fires in a process that the opener may
+    /// not trace, and a request for its memory faults with UPRIV.
     pub all_users: bool,
-    /// May load the memory of the processes that it may trace, and have probes placed in them.
+    /// May load the memory of the processes that the opener may trace, and have probes placed in
+    /// them.
     pub user_memory: bool,
     /// May use destructive actions, if the option `destructive` is set as well.
     pub destructive: bool,
 }
 
 impl Privileges {
-    /// Everything: root.
+    /// All rights: root's.
     pub const ALL: Self = Self {
         kernel: true,
         kernel_memory: true,
@@ -66,7 +73,7 @@ impl Privileges {
         destructive: true,
     };
 
-    /// Whether whoever has these may do all that `other` allows.
+    /// Whether these rights include all rights of `other`.
     pub fn cover(self, other: Self) -> bool {
         (self.kernel || !other.kernel)
             && (self.kernel_memory || !other.kernel_memory)
@@ -76,7 +83,8 @@ impl Privileges {
     }
 }
 
-/// What the platform under [`Machine`] can do; programs that ask for more are refused with the thing's name.
+/// What the platform under [`Machine`](crate::Machine) can do. A program that needs more is
+/// refused, and the reason names what is missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Features {
     /// `stop()` and `raise()`.
@@ -97,14 +105,14 @@ pub struct Features {
     pub uregs: bool,
 }
 
-/// What a consumer is made with.
+/// Parameters of a new consumer.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
-    /// CPUs are numbered from 0 to below this.
+    /// CPUs are numbered from 0 to `ncpus` - 1.
     pub ncpus: usize,
-    /// Of the opener.
+    /// Rights of the opener.
     pub privileges: Privileges,
-    /// Of the platform.
+    /// Features of the platform.
     pub features: Features,
     /// The id of `dtrace:::BEGIN`.
     pub begin: ProbeId,
@@ -112,16 +120,18 @@ pub struct Config {
     pub end: ProbeId,
     /// The id of `dtrace:::ERROR`.
     pub error: ProbeId,
-    /// Starts the random numbers of `rand()`.
+    /// Seed of the random numbers of `rand()`, and of the hashes of interpreted frames' names.
     pub seed: u64,
-    /// Starts the [hashes](crate::hash) of its keys: nobody can guess it.
+    /// Start value of the [hashes](crate::hash) of its keys, which must not be predictable
+    /// (INV-30).
     pub secret: u64,
-    /// Whether the caller of a control call is killed, and need not be answered.
+    /// Whether the caller of a control call has been killed, so that it needs no answer.
     pub is_killed: fn() -> bool,
 }
 
 impl Config {
-    /// Which a probe is of those that fire for one consumer at a time, if it is one.
+    /// Returns which of the consumer's *own probes* `probe` is, if it is one. These are `BEGIN`,
+    /// `END` and `ERROR`, which fire for one consumer at a time.
     #[inline(always)]
     fn own(&self, probe: ProbeId) -> Option<usize> {
         let own: [ProbeId; OWN] = [self.begin, self.end, self.error];
@@ -129,7 +139,7 @@ impl Config {
     }
 }
 
-/// Where a consumer is in its life; the numbers are DTrace's.
+/// The state of a consumer's life; the numbers are DTrace's.
 #[repr(u8)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activity {
@@ -141,7 +151,7 @@ pub enum Activity {
     Active = 2,
     /// `exit()` was called: only `ERROR` fires.
     Draining = 3,
-    /// The consumer stops: only `END` and `ERROR` fire.
+    /// The consumer is stopping: only `END` and `ERROR` fire.
     Cooldown = 4,
     /// `END` has fired.
     Stopped = 5,
@@ -149,7 +159,7 @@ pub enum Activity {
     Killed = 6,
 }
 
-/// It fires probes, be it one.
+/// States in which at least one probe may fire.
 const UNDER_WAY: &[Activity] = &[
     Activity::Warmup,
     Activity::Active,
@@ -157,18 +167,19 @@ const UNDER_WAY: &[Activity] = &[
     Activity::Cooldown,
 ];
 
-/// A verified and prepared clause of a consumer.
+/// Identifies a verified and prepared clause of a consumer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClauseId {
     index: u32,
-    /// Size of its records, bytes.
+    /// Size of its records, in bytes.
     size: u32,
 }
 
-/// An enabled probe: what the framework keeps in its list at the probe, and gives to [`Consumer::fire`].
+/// An ECB, or enabled probe: the framework keeps it in its list at the probe, and passes it to
+/// [`Consumer::fire`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ecb {
-    /// The enabled probe's id, from 1 without gaps.
+    /// Its EPID. EPIDs start at 1 and have no gaps.
     pub epid: Epid,
     /// The probe.
     pub probe: ProbeId,
@@ -179,11 +190,11 @@ pub struct Ecb {
 /// A fault in a firing: the arguments of the `ERROR` probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FaultReport {
-    /// `arg1`: the enabled probe.
+    /// `arg1`: the EPID of the enabled probe.
     pub epid: Epid,
     /// `arg2`: the action, from 1; 0 is the predicate.
     pub action: u32,
-    /// `arg3`: the offset of the DIF instruction, bytes.
+    /// `arg3`: the offset of the DIF instruction, in bytes.
     pub offset: u32,
     /// `arg4`: the kind of fault.
     pub fault: Fault,
@@ -191,7 +202,7 @@ pub struct FaultReport {
     pub value: u64,
 }
 
-/// Which of a CPU's buffers.
+/// One of a CPU's buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
     /// The records of actions.
@@ -200,18 +211,18 @@ pub enum Which {
     Aggregation,
 }
 
-/// What the control calls work on.
+/// The state that control calls work on.
 #[derive(Debug, Default)]
 struct Control {
     options: Options,
     shared: build::Shared,
-    /// Empty once started: then they are in [`Run`].
+    /// The clauses. `go` moves them to [`Run`].
     clauses: Vec<Boxed<Prepared>>,
-    /// The same.
+    /// The walkers. `go` moves them to [`Run`] too.
     walkers: Vec<Walker>,
 }
 
-/// A consumer. See the [module](self)'s text.
+/// A consumer; see the [module](self).
 #[derive(Debug)]
 pub struct Consumer {
     config: Config,
@@ -230,7 +241,7 @@ const STARTED: Reason = Reason::new(Errno::EBUSY, "tracing has started");
 const NOT_STARTED: Reason = Reason::new(Errno::ENOENT, "tracing has not started");
 
 impl Consumer {
-    /// A consumer without clauses.
+    /// Makes a consumer without clauses.
     pub fn new(config: Config) -> Result<Self, Reason> {
         Ok(Self {
             config,
@@ -245,7 +256,7 @@ impl Consumer {
         })
     }
 
-    /// What its opener may see and do.
+    /// Returns the rights of its opener.
     pub fn privileges(&self) -> Privileges {
         self.config.privileges
     }
@@ -262,35 +273,40 @@ impl Consumer {
         }
     }
 
-    /// An option's value, [`UNSET`] where nobody has set it. After `go`, the sizes that were got.
+    /// Returns an option's value; [`UNSET`] if it has not been set, or if another control call is
+    /// under way. After `go`, sizes are those that were allocated.
     pub fn option(&self, option: Opt) -> u64 {
         self.control().map_or(UNSET, |c| c.options.raw(option))
     }
 
-    /// Copies the names of a frame of interpreted code to the beginning of `to`; returns how many bytes they are.
+    /// Copies the names of a frame of interpreted code to the beginning of `to`. Returns their size
+    /// in bytes.
     pub fn frame_names(&self, number: u32, to: &mut [u8]) -> Result<usize, Unread> {
         let interp = self.run.get().and_then(|run| run.core.interp.as_ref());
         interp.ok_or(Unread::None)?.names.read(number, to)
     }
 
-    /// Whether anything has been enabled, before `go`.
+    /// Whether anything has been enabled. Only meaningful before `go`; false if another control
+    /// call is under way.
     pub fn has_clauses(&self) -> bool {
         self.control().is_ok_and(|c| !c.clauses.is_empty())
     }
 
-    /// Whether a clause reads `vtimestamp`.
+    /// Whether a clause reads `vtimestamp`; false if another control call is under way.
     pub fn reads_vtimestamp(&self) -> bool {
         self.control().is_ok_and(|c| c.shared.vtimestamp)
     }
 
-    /// As [`go_on`](Self::go_on), with all CPUs there.
+    /// As [`go_on`](Self::go_on), with all CPUs online.
     pub fn go(&self) -> Result<(), Reason> {
         self.go_on(&|_| true, &|_| true)
     }
 
-    /// Allocates all that firing needs, of what each CPU needs that for those that are `there`, and moves to `Warmup`. On an error
-    /// nothing stays allocated and it may be tried again, with smaller options say. `pay` is asked before memory is allocated whose
-    /// size options tell, and may be asked again for less: for how much in all, bytes.
+    /// Allocates all memory that firings need, and moves to `Warmup`. Memory of a CPU is allocated
+    /// only if the CPU is online, as `there` says, or if the option `cpu` names it. On an error
+    /// nothing stays allocated, and the call may be repeated, for example with smaller options.
+    /// Before memory is allocated whose size depends on options, `pay` is called with the total
+    /// number of bytes. It may be called again with less.
     pub fn go_on(&self, there: &dyn Fn(usize) -> bool, pay: Pay<'_>) -> Result<(), Reason> {
         let mut control = self.control_before_go()?;
         if self.activity() != Activity::Inactive {
@@ -298,14 +314,17 @@ impl Consumer {
         }
         let demand = self.demand(&control);
         let run = run::start(&self.config, &mut control, demand, there, pay)?;
-        // Clauses are gone from the control path only with a run to hold them, and there is no other.
+        // Cannot fail. Only a call that sets `run` takes the clauses out of `control`, and `run` is
+        // unset, because `control_before_go` has checked that under the same guard.
         self.run.set(run).map_err(|_| STARTED)?;
         self.advance(&[Activity::Inactive], Activity::Warmup);
         Ok(())
     }
 
-    /// Allocates what a CPU needs that comes after [`go_on`](Self::go_on) and before the end; to be called before it fires, for one CPU at
-    /// a time. Where it fails, what fires there is counted, and it may be tried again. `pay` is asked as by `go_on`.
+    /// Allocates the memory of a CPU that comes online after [`go_on`](Self::go_on) and before the
+    /// end. To be called before the CPU fires, and for one CPU at a time. If this fails, firings on
+    /// that CPU are counted instead of recorded, and the call may be repeated. `pay` is called as
+    /// by `go_on`.
     pub fn admit(&self, cpu: usize, pay: Pay<'_>) -> Result<(), Reason> {
         let run = self.run.get().ok_or(NOT_STARTED)?;
         match self.is_over() {
@@ -314,17 +333,17 @@ impl Consumer {
         }
     }
 
-    /// Whether there is what a CPU needs: what fires there may be recorded.
+    /// Whether the CPU has its memory, so that its firings can be recorded.
     pub fn has_buffers(&self, cpu: usize) -> bool {
         self.run.get().is_some_and(|run| run.cpus.has(cpu))
     }
 
-    /// Whether nothing will be recorded any more.
+    /// Whether the consumer has ended, so that nothing will be recorded any more.
     pub fn is_over(&self) -> bool {
         matches!(self.activity(), Activity::Stopped | Activity::Killed)
     }
 
-    /// What the bound clauses ask of a principal buffer.
+    /// Returns what the bound clauses need of a principal buffer.
     fn demand(&self, control: &Control) -> Demand {
         let mut demand = Demand::default();
         for (_, probe, clause) in self.ecbs.iter() {
@@ -335,7 +354,8 @@ impl Consumer {
             if probe == self.config.end {
                 demand.end.add(charge, size, align);
             }
-            // Every consumer lets the library tell of faults: what has no room for that may have room for all the rest.
+            // The library enables `ERROR` for every consumer, to report faults. A buffer without
+            // room for its record may have room for all others.
             if probe != self.config.error {
                 demand.record = demand.record.max(charge);
             }
@@ -343,7 +363,9 @@ impl Consumer {
         demand
     }
 
-    /// Moves on from one of `from`, which stand in the order of a life; whether it was this call that did.
+    /// Moves to `to` from one of the states `from`, which must be in the order of a life: then a
+    /// state that another CPU changes in between is still found. Whether it was this call that did
+    /// it.
     fn advance(&self, from: &[Activity], to: Activity) -> bool {
         from.iter().any(|from| {
             let (from, to) = (*from as u8, to as u8);
@@ -353,12 +375,12 @@ impl Consumer {
         })
     }
 
-    /// Ends `Warmup`: call it when `BEGIN` has fired.
+    /// Ends `Warmup`. To be called when `BEGIN` has fired.
     pub fn activate(&self) {
         self.advance(&[Activity::Warmup], Activity::Active);
     }
 
-    /// Moves to `Cooldown`: call it before `END` is fired.
+    /// Moves to `Cooldown`. To be called before `END` is fired.
     pub fn cool_down(&self) {
         self.advance(
             &[Activity::Warmup, Activity::Active, Activity::Draining],
@@ -366,17 +388,18 @@ impl Consumer {
         );
     }
 
-    /// Moves to `Stopped`: call it when `END` has fired.
+    /// Moves to `Stopped`. To be called when `END` has fired.
     pub fn stop(&self) {
         self.advance(UNDER_WAY, Activity::Stopped);
     }
 
-    /// Ends it (a deadman, or a firing that took too long). What has not begun, or has ended, stays as it is.
+    /// Ends the consumer, by a deadman or because a firing took too long. A consumer that has not
+    /// started, or has ended, stays as it is.
     pub fn kill(&self) {
         self.advance(UNDER_WAY, Activity::Killed);
     }
 
-    /// Where it is in its life.
+    /// Returns the state of its life.
     pub fn activity(&self) -> Activity {
         match self.activity.load(Ordering::Acquire) {
             1 => Activity::Warmup,
@@ -389,7 +412,9 @@ impl Consumer {
         }
     }
 
-    /// Whether a clause loads user memory, which the arguments of its probe may lie in; where another call keeps that from being known, it may.
+    /// Whether a clause loads user memory. `args_in_memory` says that the arguments of its probe
+    /// may lie there. If another control call before `go` keeps this from being looked up, the
+    /// answer is true.
     pub fn reads_user(&self, clause: ClauseId, args_in_memory: bool) -> bool {
         let reads = |clauses: &Vec<Boxed<Prepared>>| {
             let clause = clauses.get(clause.index as usize);
@@ -403,8 +428,9 @@ impl Consumer {
         }
     }
 
-    /// Cleans deleted dynamic variables for reuse; to be called every `cleanrate`. `grace` must return only after every
-    /// CPU that was in [`fire`](Self::fire) when it was called has left it (synchronize_rcu()).
+    /// Cleans deleted dynamic variables for reuse; to be called every `cleanrate`. `grace` must
+    /// return only after every CPU that was in [`fire`](Self::fire) when it was called has left it
+    /// (`synchronize_rcu()`). Does nothing while another cleaning is under way.
     pub fn clean(&self, grace: impl FnOnce()) {
         if let (Some(run), Some(_cleaning)) = (self.run.get(), self.cleaning.take()) {
             if let Some(dynamics) = &run.core.dynamics {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Options: which values they can have, and what they are where nobody sets them.
+//! Options: their valid values and their defaults.
 
 use super::Privileges;
 use crate::budget::{MOVED, UNITS};
@@ -15,23 +15,27 @@ use dtrace_uapi::option::{
     Opt, BUFPOLICY_SWITCH, BUFRESIZE_AUTO, COUNT, UNSET, USTACKMODE_AUTO, USTACKMODE_TOLD,
 };
 
-/// Greatest size of a string, bytes: the least piece of work that a firing's budget is spent for.
+/// Maximum size of a string, in bytes. It is also the maximum work between two looks at the budget
+/// in code that works on strings.
 const STRSIZE_MAX: u64 = (64 << 10) + 1;
-/// Greatest scratch memory that may be asked for, bytes: as much as a firing's budget lets it write.
+/// Maximum of the option `scratchsize`, in bytes: as much as a clause's budget lets it write.
 const SCRATCHSIZE_MAX: u64 = 4 << 20;
-/// Most speculations of a consumer: each CPU looks at all of them, with interrupts off, when they are cleaned.
+/// Maximum number of speculations of a consumer: the cleaner examines all of them on each CPU, with
+/// interrupts off.
 const NSPEC_MAX: u64 = 4096;
-/// Greatest buffer of a consumer without rights over the kernel, bytes.
+/// Maximum size of a buffer of a consumer without rights over the kernel, in bytes.
 const UNPRIVILEGED_MAX: u64 = 16 << 20;
-/// Greatest buffer at all, bytes: offsets in it have 32 bits.
+/// Maximum size of any buffer, in bytes: offsets in it have 32 bits.
 const BUFFER_MAX: u64 = 2 << 30;
 
-/// Greatest speculation, bytes: as much as a firing's budget lets `commit()` move, and moved in one go by the cleaner.
+/// Maximum size of a speculation, in bytes: as much as a clause's budget lets `commit()` move. The
+/// cleaner moves a speculation in one go.
 const SPECSIZE_MAX: usize = UNITS as usize * MOVED;
-/// The same of a consumer without rights over the kernel, whose records may be as short as can be.
+/// The same for a consumer without rights over the kernel, in bytes. It is smaller, because the
+/// records may be very short, and therefore many (INV-29).
 const UNPRIVILEGED_SPECSIZE_MAX: usize = 1 << 20;
 
-/// Greatest speculation of a consumer with these rights, bytes.
+/// Returns the maximum size of a speculation of a consumer with these rights, in bytes.
 pub(super) fn speculation_max(privileges: &Privileges) -> usize {
     match privileges.kernel {
         true => SPECSIZE_MAX,
@@ -39,7 +43,7 @@ pub(super) fn speculation_max(privileges: &Privileges) -> usize {
     }
 }
 
-/// Greatest buffer of a consumer with these rights, bytes.
+/// Returns the maximum size of a buffer of a consumer with these rights, in bytes.
 pub(super) fn buffer_max(privileges: &Privileges) -> u64 {
     match privileges.kernel {
         true => BUFFER_MAX,
@@ -57,7 +61,7 @@ impl Default for Options {
     }
 }
 
-/// What an option is where nobody sets it.
+/// Returns the default value of an option.
 fn default(option: Opt) -> u64 {
     match option {
         Opt::Bufsize | Opt::Aggsize => BUFSIZE_DEFAULT,
@@ -78,7 +82,7 @@ fn default(option: Opt) -> u64 {
     }
 }
 
-/// The value that `value` becomes, or why it cannot be one.
+/// Returns the value to store for `value`, or the reason for a refusal.
 fn check(option: Opt, value: u64, privileges: &Privileges) -> Result<u64, Reason> {
     let refuse = |errno, text| Err(Reason::new(errno, text).about(option.name()));
     let bad = |text| Err(Reason::invalid(text).about(option.name()));
@@ -98,7 +102,8 @@ fn check(option: Opt, value: u64, privileges: &Privileges) -> Result<u64, Reason
         }
         Opt::Cleanrate => return Ok(value.clamp(CLEANRATE_MIN, CLEANRATE_MAX)),
         Opt::Statusrate => return Ok(value.min(STATUSRATE_MAX)),
-        // `BEGIN` and `END` fire there, in whoever's process that CPU is at.
+        // `BEGIN` and `END` fire on that CPU, in whatever process runs there, which may be another
+        // user's.
         Opt::Cpu if !privileges.all_users => {
             return refuse(Errno::EACCES, "no privilege to choose a CPU")
         }
@@ -111,12 +116,12 @@ fn check(option: Opt, value: u64, privileges: &Privileges) -> Result<u64, Reason
 }
 
 impl Options {
-    /// The value that was set, [`UNSET`] where none was.
+    /// Returns the value that was set, [`UNSET`] if none was.
     pub fn raw(&self, option: Opt) -> u64 {
         self.0.get(option.place()).copied().unwrap_or(UNSET)
     }
 
-    /// The value, or the default.
+    /// Returns the value, or the default.
     pub fn get(&self, option: Opt) -> u64 {
         match self.raw(option) {
             UNSET => default(option),
@@ -129,7 +134,8 @@ impl Options {
         !matches!(self.raw(option), UNSET | 0)
     }
 
-    /// Sets an option. `fixed` says that clauses have been built with those that shape them.
+    /// Sets an option. `fixed` says that clauses have been built; then the options that shape
+    /// clauses cannot change (`EBUSY`).
     pub fn set(
         &mut self,
         option: Opt,
@@ -158,7 +164,7 @@ impl Options {
         Ok(())
     }
 
-    /// Puts a value in place, unchecked: sizes that were got instead of those that were asked for.
+    /// Stores a value without a check: a size that was allocated in place of the one requested.
     pub fn replace(&mut self, option: Opt, value: u64) {
         if let Some(slot) = self.0.get_mut(option.place()) {
             *slot = value;

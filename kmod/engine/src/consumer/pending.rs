@@ -1,14 +1,16 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Taking over what an image asks for, whole or not at all.
+//! Takes over what an image requests, as a whole or not at all (INV-2).
 //!
-//! Options, variables, strings, formats and clauses are built *aside*, in copies of what the consumer has, and put in place by
-//! moves that cannot fail. So a refusal at any point, be it of the last clause or for want of memory, or one of the
-//! framework's in between, is undone by dropping the [`Pending`]; nothing has to be taken back by hand. Copying costs
-//! little: most consumers enable one image, and what is copied for it is empty.
+//! Options, variables, strings, formats and clauses are built *aside*, in copies of the consumer's
+//! own, and put in place by moves that cannot fail. So a refusal at any point is undone by dropping
+//! the [`Pending`], and nothing has to be reverted explicitly. The reason may be the last clause, a
+//! lack of memory, or the framework in between. Copying costs little: most consumers enable one
+//! image, and what is copied for it is empty.
 //!
-//! EPIDs are given out in the same manner: those of a [`Binding`] that is dropped without [`keep`](Binding::keep) never were.
+//! EPIDs are given out in the same way: if a [`Binding`] is dropped without
+//! [`keep`](Binding::keep), its EPIDs are taken back.
 
 use super::ecbs::OF_USER;
 use super::options::Options;
@@ -23,7 +25,8 @@ use dtrace_uapi::interp::WALKERS_MAX;
 use dtrace_uapi::option::Opt;
 use dtrace_uapi::types::ProbeId;
 
-/// Options and clauses that are ready to be taken over. While it lives, other control calls are refused.
+/// Options and clauses that are ready to be taken over. While it lives, other control calls are
+/// refused.
 #[derive(Debug)]
 pub struct Pending<'a> {
     control: Guard<'a, Control>,
@@ -31,16 +34,19 @@ pub struct Pending<'a> {
     shared: build::Shared,
     /// The new clauses.
     clauses: Vec<Boxed<Prepared>>,
-    /// Empty, with room for old and new clauses.
+    /// Empty, with room for the old and the new clauses.
     all: Vec<Boxed<Prepared>>,
     /// The new walkers.
     walkers: Vec<Walker>,
 }
 
 impl Consumer {
-    /// Checks options, and verifies and prepares clauses; changes nothing until [`Pending::commit`].
+    /// Checks options, and verifies and prepares clauses. Changes nothing until
+    /// [`Pending::commit`].
     ///
-    /// Errors: `EBUSY` once started; `EINVAL` and `E2BIG` for what cannot be, `EACCES` for what the opener may not do, `ENOMEM`, `EINTR`.
+    /// Errors: `EBUSY` after the start, during another control call, and for an option that the
+    /// clauses have fixed; `EINVAL` and `E2BIG` for requests that cannot be met; `EACCES` for what
+    /// the opener may not do; `ENOMEM`; `EINTR` if the caller was killed.
     pub fn prepare(
         &self,
         options: &[(Opt, u64)],
@@ -68,7 +74,8 @@ impl Consumer {
         Ok(pending)
     }
 
-    /// Begins to give out EPIDs. Two at a time are the caller's mistake: EPIDs of one could be the other's.
+    /// Starts to give out EPIDs. The caller must not have two bindings at a time: dropping one
+    /// could take back the other's EPIDs.
     pub fn binding(&self) -> Binding<'_> {
         Binding {
             consumer: self,
@@ -84,7 +91,8 @@ impl Pending<'_> {
         Ok(Boxed::new(built)?)
     }
 
-    /// Adds walkers to what is taken over. Errors: as [`Consumer::prepare`].
+    /// Adds walkers to what is taken over. Errors: as [`Consumer::prepare`], and `E2BIG` if there
+    /// are too many walkers.
     pub fn add_walkers(&mut self, walkers: &[Clause], consumer: &Consumer) -> Result<(), Reason> {
         let before = self
             .control
@@ -122,7 +130,7 @@ impl Pending<'_> {
         build(&cx, shared)
     }
 
-    /// The `n`th of the new clauses, as it is called once they are taken over.
+    /// Returns the id that the `n`th new clause will have when it has been taken over.
     pub fn clause(&self, n: usize) -> Option<ClauseId> {
         let index = self.control.clauses.len().checked_add(n)?;
         Some(ClauseId {
@@ -134,7 +142,7 @@ impl Pending<'_> {
     /// Takes everything over.
     pub fn commit(mut self) {
         let control = &mut *self.control;
-        // There is room: `prepare` made it.
+        // Cannot fail: `prepare` and `add_walkers` have reserved the room.
         let _ = self.all.append(&mut control.clauses);
         let _ = self.all.append(&mut self.clauses);
         let _ = control.walkers.append(&mut self.walkers);
@@ -144,7 +152,7 @@ impl Pending<'_> {
     }
 }
 
-/// EPIDs that are being given out; they are taken back unless they are [kept](Self::keep).
+/// EPIDs that are being given out. They are taken back on drop unless they are [kept](Self::keep).
 #[derive(Debug)]
 pub struct Binding<'a> {
     consumer: &'a Consumer,
@@ -162,7 +170,7 @@ impl Binding<'_> {
         ecbs.add(clause, probe, config.own(probe))
     }
 
-    /// Keeps the EPIDs for good.
+    /// Keeps the EPIDs permanently.
     pub fn keep(mut self) {
         self.consumer.ecbs.keep();
         self.kept = true;

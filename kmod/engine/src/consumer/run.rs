@@ -1,11 +1,14 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! All that firing needs: what CPUs share and what each has, allocated in one go, and once more for each CPU that comes later.
+//! The memory that firings need: what the CPUs share, and what each CPU has. It is allocated in one
+//! go, and once more for each CPU that comes online later (INV-17).
 //!
-//! A machine may promise many more CPUs than it has, so that those have nothing which are not there. What a CPU is given is therefore
-//! kept as a [`Plan`]. A CPU that came without being given anything, for want of memory, counts what it should have recorded.
-// Sizes of options, which are bounded when they are set, and of records, which `Layout` bounds.
+//! A machine may declare many more CPUs than it has, so a CPU that is not online has no memory
+//! here. What a CPU is given is therefore kept as a [`Plan`]. A CPU that came online without its
+//! memory, because there was not enough, counts the firings that it should have recorded.
+// Arithmetic on sizes of options, which are bounded before they are used, and of records, which
+// `Layout` bounds.
 #![allow(clippy::arithmetic_side_effects)]
 
 use super::options::{buffer_max, speculation_max, Options};
@@ -32,41 +35,41 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use dtrace_uapi::limits::buffer_room;
 use dtrace_uapi::option::{Opt, BUFRESIZE_AUTO, UNSET};
 
-/// Scratch memory of a CPU, bytes, unless strings are very long.
+/// Scratch memory of a CPU, in bytes, unless strings are very long.
 const SCRATCH: usize = 128 << 10;
-/// Strings of full size that scratch memory holds at least.
+/// Minimum number of strings of full size that scratch memory holds.
 const SCRATCH_STRINGS: usize = 16;
-/// Least buffer, or all speculations of a CPU, that halving ends at, bytes.
+/// Halving leaves no less than this of a buffer, or of all speculations of a CPU, in bytes.
 const BUFFER_MIN: usize = 4096;
 
-/// What one CPU needs.
+/// The state of one CPU.
 #[derive(Debug)]
 pub struct CpuState {
-    /// For programs.
+    /// State of programs.
     pub vm: Vm,
-    /// For data.
+    /// Buffers, and other memory of actions.
     pub out: Outputs,
-    /// What the consumer has done in a firing.
+    /// The consumer's work in the latest firing.
     pub work: Work,
 }
 
-/// What a consumer's heavy clauses have done in one firing on a CPU.
+/// Work of a consumer's heavy clauses in one firing on a CPU.
 #[derive(Debug, Default)]
 pub struct Work {
-    /// Which.
+    /// The number of the firing.
     firing: u64,
     units: u64,
 }
 
 impl Work {
-    /// Adds to what was done in this firing; returns the sum.
+    /// Adds to the work in this firing; returns the sum, in units.
     pub fn add(&mut self, firing: u64, units: u64) -> u64 {
         self.units = self.of(firing).saturating_add(units);
         self.firing = firing;
         self.units
     }
 
-    /// What was done in this firing.
+    /// Returns the work in this firing, in units.
     pub fn of(&self, firing: u64) -> u64 {
         match self.firing == firing {
             true => self.units,
@@ -75,7 +78,7 @@ impl Work {
     }
 }
 
-/// The halves that were put aside.
+/// The snapshots of a CPU.
 #[derive(Debug)]
 pub struct Sides {
     /// Of the principal buffer.
@@ -84,28 +87,28 @@ pub struct Sides {
     pub aggregation: TryLock<Aside>,
 }
 
-/// A consumer that may fire.
+/// The state of a consumer that has started.
 #[derive(Debug)]
 pub struct Run {
-    /// What all CPUs share.
+    /// State that all CPUs share.
     pub core: Core,
     /// The clauses.
     pub clauses: Vec<Boxed<Prepared>>,
-    /// What each CPU has; nothing where it is not traced, or not there.
+    /// The state of each CPU; none for a CPU that is not traced or has not come online.
     pub cpus: PerCpu<CpuState>,
-    /// What was put aside, by CPU.
+    /// The snapshots, by CPU.
     pub sides: Vec<Once<Sides>>,
-    /// Destructive actions are asked for.
+    /// The option `destructive` is set.
     pub destructive: bool,
-    /// Firings on CPUs that have nothing, but should.
+    /// Number of firings on CPUs that should have their memory, but have none.
     pub unbuffered: AtomicU64,
-    /// What was paid for, bytes.
+    /// Bytes that were paid for.
     paid: AtomicU64,
     plan: Plan,
 }
 
 impl Run {
-    /// Gives `cpu` what it needs, if it is to be traced and has it not yet; `pay` as for [`start`].
+    /// Gives `cpu` its memory, if it is traced and has none yet; `pay` is as for [`start`].
     pub fn admit(&self, cpu: usize, pay: Pay<'_>) -> Result<(), Reason> {
         if !self.plan.traces(cpu) || self.cpus.has(cpu) {
             return Ok(());
@@ -118,7 +121,7 @@ impl Run {
         let given = self.give(cpu);
         match given {
             Ok(()) => self.paid.store(more, Ordering::Relaxed),
-            // Less than it may have.
+            // Takes the payment back. This cannot be refused, as it is less than was granted.
             Err(_) => drop(pay(paid)),
         }
         given
@@ -127,14 +130,15 @@ impl Run {
     fn give(&self, cpu: usize) -> Result<(), Reason> {
         let sides = self.plan.sides()?;
         self.cpus.set(cpu, self.plan.state(&self.core, cpu)?);
-        // After that: who finds them finds the state too.
+        // After the state, because code that finds the snapshots relies on the state.
         if let Some(place) = self.sides.get(cpu) {
             let _ = place.set(sides);
         }
         Ok(())
     }
 
-    /// Counts a firing on `cpu`, which could not be entered, where that is for want of what it was to be given.
+    /// Counts a firing on `cpu` whose state could not be entered, if the reason is that the CPU
+    /// should have memory but has none.
     #[cold]
     pub fn miss(&self, cpu: usize) {
         if self.plan.traces(cpu) && !self.cpus.has(cpu) {
@@ -143,29 +147,31 @@ impl Run {
     }
 }
 
-/// Says how much memory a consumer is about to have for what depends on its options, bytes; false where it may not.
+/// Asks for leave to have this much memory in all, in bytes, as far as its size depends on the
+/// consumer's options; false if the consumer may not have it.
 pub type Pay<'a> = &'a dyn Fn(u64) -> bool;
 
-/// Nobody pays for the memory.
+/// The consumer may not have the memory.
 const UNPAID: Reason = Reason::new(Errno::ENOMEM, "more memory than the consumer may have");
-/// A buffer has no room for what is to be recorded there: users know it by these words.
+/// A buffer has no room for what is to be recorded there. Users know the message by these words.
 const TOO_SMALL: Reason = Reason::new(Errno::E2BIG, "Enabling exceeds size of buffer");
-/// The same of what `END` is to record when the rest of the buffer is full.
+/// The same for the records of `END`, for which there must be room when the rest of the buffer is
+/// full.
 const END_TOO_BIG: Reason = Reason::new(
     Errno::ENOSPC,
     "END enablings exceed size of principal buffer",
 );
 
-/// What the principal buffer of each CPU is to hold at least.
+/// What the principal buffer of each CPU must hold at least.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Demand {
-    /// What the greatest record is charged.
+    /// Charge of the largest record, in bytes.
     pub record: usize,
     /// The records of `END`.
     pub end: Reserve,
 }
 
-/// Sizes that the clauses ask for.
+/// Sizes and features that the clauses need.
 #[derive(Default)]
 struct Needs {
     record: usize,
@@ -174,7 +180,7 @@ struct Needs {
     keys: usize,
     dynamics: bool,
     speculations: bool,
-    /// Stacks of programs are counted by.
+    /// A clause counts by user stacks.
     stacks: bool,
 }
 
@@ -190,7 +196,7 @@ impl Needs {
             needs.stacks |= clause.tally_stack.is_some_and(|tally| tally.is_user());
             for action in clause.actions.iter() {
                 if let Act::Aggregate(aggregate) = &action.act {
-                    // With its index, and aligned.
+                    // An entry is aligned, and has an index entry.
                     needs.entry = needs.entry.max(aggregate.size.next_multiple_of(8) + 16);
                     needs.key = needs.key.max(aggregate.key_size);
                     needs.keys = needs.keys.max(aggregate.keys.len());
@@ -201,24 +207,26 @@ impl Needs {
     }
 }
 
-/// Sizes that memory is asked for.
+/// Sizes of the memory to allocate, in bytes.
 #[derive(Debug)]
 struct Sizes {
     principal: usize,
     aggregation: usize,
     dynamics: usize,
-    /// Of one speculation.
+    /// Size of one speculation.
     speculation: usize,
-    /// How many of these.
+    /// Number of speculations.
     speculations: usize,
-    /// The least principal buffer.
+    /// Minimum size of the principal buffer.
     record: usize,
     reserve: Reserve,
     policy: Policy,
 }
 
 impl Sizes {
-    /// The sizes that `options` ask for. None is greater than `most`: with `auto` they are halved until they are not.
+    /// Returns the sizes that `options` request. None may be greater than `most`, and that of one
+    /// speculation not greater than `speculation`. A size that is greater is halved with `auto`
+    /// until it is not, and otherwise refused (`E2BIG`).
     fn new(
         options: &Options,
         needs: &Needs,
@@ -230,7 +238,7 @@ impl Sizes {
         let policy = Policy::from_option(options.get(Opt::Bufpolicy))
             .ok_or(Reason::invalid("no such policy").about(Opt::Bufpolicy.name()))?;
         let most = usize::try_from(most).unwrap_or(usize::MAX);
-        // Of `count` buffers of this size.
+        // The size of each of `count` buffers.
         let size = |opt: Opt, used: bool, count: usize| {
             if !used {
                 return Ok(0);
@@ -248,7 +256,7 @@ impl Sizes {
             }
             Ok(size)
         };
-        // Others are read before `END` fires, or let go of old records for it.
+        // Buffers of other policies are read before `END` fires, or drop old records for it.
         let reserve = match policy {
             Policy::Fill => demand.end,
             Policy::Switch | Policy::Ring => Reserve::default(),
@@ -276,12 +284,13 @@ impl Sizes {
         Ok(sizes)
     }
 
-    /// Halves the size that takes the most memory of those that may be smaller; false where none may.
+    /// Halves the size that takes the most memory, among those that may be smaller; false if none
+    /// may.
     fn halve(&mut self, needs: &Needs) -> bool {
         let least = self.record.max(self.reserve.charge);
         let mut sizes = [
             (&mut self.principal, 1, least),
-            // Entries are aligned.
+            // The size is rounded down to a multiple of 8.
             (&mut self.aggregation, 1, needs.entry.saturating_add(7)),
             (&mut self.dynamics, 1, 0),
             (&mut self.speculation, self.speculations, needs.record),
@@ -302,7 +311,7 @@ impl Sizes {
     }
 }
 
-/// There is no memory for what `option` asks for.
+/// Returns the reason for a lack of memory for `option`.
 fn too_big(option: Opt) -> impl Fn(NoMem) -> Reason {
     move |none| Reason::from(none).about(option.name())
 }
@@ -310,28 +319,28 @@ fn too_big(option: Opt) -> impl Fn(NoMem) -> Reason {
 /// What each CPU is given.
 #[derive(Debug)]
 struct Plan {
-    /// The only CPU that is traced.
+    /// The only CPU that is traced, if the option `cpu` names one.
     only: Option<usize>,
-    /// CPUs are numbered from 0 to below this.
+    /// CPUs are numbered from 0 to `ncpus` - 1.
     ncpus: usize,
     seed: u64,
     secret: u64,
     sizes: Sizes,
     strsize: usize,
-    /// Bytes of the greatest key of a dynamic variable, 0 where there are none.
+    /// Maximum size of a key of a dynamic variable, in bytes; 0 if there are none.
     key_size: usize,
-    /// Bytes of globals.
+    /// Size of the globals, in bytes.
     globals: usize,
-    /// Bytes of the names of interpreted frames.
+    /// Size of the names of interpreted frames, in bytes.
     names: usize,
     scratch: usize,
-    /// Of the scratch memory, what programs may ask for, where there is a limit.
+    /// Part of the scratch memory that programs may request explicitly, in bytes, if it is limited.
     share: Option<usize>,
     locals: usize,
     key: usize,
     keys: usize,
     aggregations: usize,
-    /// How many stacks' entries are remembered.
+    /// Number of stacks whose entries are remembered.
     stacks: usize,
 }
 
@@ -376,14 +385,14 @@ impl Plan {
         })
     }
 
-    /// What a CPU is given, bytes, as far as it depends on options.
+    /// Returns the memory of a CPU, in bytes, as far as it depends on options.
     fn memory_of_cpu(&self) -> u64 {
         let sizes = &self.sizes;
-        // Two halves of each; buckets are an eighth of one at most.
+        // Two halves of each buffer; the buckets take at most an eighth of a half.
         let principal = 2 * buffer_room(sizes.principal as u64);
         let aggregation = (2 * sizes.aggregation + sizes.aggregation / 8) as u64;
         let speculation = Pieces::memory(sizes.speculations, sizes.speculation) as u64;
-        // Of two strings each: pieces of strings, and those that are taken apart.
+        // Two temporary strings, and two strings of `strtok()`.
         let strings = 4 * self.strsize;
         let tables =
             (self.aggregations + self.keys) * size_of::<u64>() + self.stacks * size_of::<Counted>();
@@ -391,7 +400,7 @@ impl Plan {
         principal + aggregation + speculation + rest as u64
     }
 
-    /// The same for so many CPUs, and what they share.
+    /// Returns the memory of `cpus` CPUs and of what they share, in bytes.
     fn memory(&self, cpus: u64) -> u64 {
         let dynamics = match self.key_size {
             0 => 0,
@@ -425,7 +434,7 @@ impl Plan {
         let seed = self.seed.wrapping_add(seed);
         let vm = Vm::new(core, self.scratch, share, self.locals, key_words, seed);
         Ok(room.fill(Slot::new(CpuState {
-            // Of what it needs for programs, only this much is asked for.
+            // If the option `scratchsize` is set, the lack of memory is attributed to it.
             vm: vm.map_err(|none| match self.share {
                 None => Reason::from(none),
                 Some(_) => too_big(Opt::Scratchsize)(none),
@@ -448,7 +457,7 @@ impl Plan {
     }
 }
 
-/// Everything but what is moved out of the control path's hands.
+/// The parts of a [`Run`], except those that are moved out of the control path.
 struct Parts {
     core: Core,
     cpus: PerCpu<CpuState>,
@@ -522,9 +531,10 @@ fn allocate(
     })
 }
 
-/// Allocates everything for `control`'s clauses and moves them in; on an error `control` is as it was. CPUs have what they need
-/// that are `there`, and one that is asked for by its number. Where the option `bufresize` allows it, sizes are halved until there
-/// is memory enough, and `pay` agrees to all of it.
+/// Allocates everything for `control`'s clauses, and moves the clauses in; on an error `control` is
+/// as it was. A CPU gets its memory if it is online, as `there` says, or if the option `cpu` names
+/// it. If the option `bufresize` allows it, sizes are halved until there is enough memory and `pay`
+/// agrees to all of it.
 pub(super) fn start(
     config: &Config,
     control: &mut Control,
@@ -535,7 +545,7 @@ pub(super) fn start(
     let needs = Needs::of(control);
     let auto = control.options.get(Opt::Bufresize) == BUFRESIZE_AUTO;
     let mut plan = Plan::new(config, control, &needs, demand, auto)?;
-    // Asked once: not who comes meanwhile.
+    // Asked once, so that a CPU that comes online meanwhile does not change the answer.
     let begins = |cpu| plan.traces(cpu) && (plan.only.is_some() || there(cpu));
     let begins = Vec::try_from_fn(config.ncpus, |cpu| Ok::<_, NoMem>(begins(cpu)))?;
     let cpus = begins.iter().filter(|begins| **begins).count();

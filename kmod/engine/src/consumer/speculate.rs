@@ -1,17 +1,18 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The cleaner of speculations: what [`spec`](crate::spec) leaves to be done on several CPUs.
+//! The cleaner of speculations: does what [`spec`](crate::spec) leaves to be done on several CPUs.
 
 use super::Consumer;
 use crate::ecb::speculate;
 use crate::mem::sync::Cpu;
 
 impl Consumer {
-    /// Ends the speculations that were committed or discarded while several CPUs may have recorded into them; to be called
-    /// every `cleanrate`, and once after [`stop`](Self::stop). `on_cpu` runs what it is given on that CPU, or for an offline
-    /// one, and says whether it did; where it could not, the speculations are ended by a later call. `now` tells
-    /// the time on the CPU that it is called on.
+    /// Ends the speculations that were committed or discarded while several CPUs may have recorded
+    /// into them. To be called every `cleanrate`, and once after [`stop`](Self::stop). Does nothing
+    /// while another cleaning is under way. `on_cpu` runs its argument on that CPU, or on behalf of
+    /// an offline one, and returns whether it did. If it could not, a later call ends the
+    /// speculations. `now` returns the time on the CPU that it is called on.
     pub fn clean_speculations(
         &self,
         now: impl Fn() -> u64 + Sync,

@@ -1,24 +1,27 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Arguments of processes, as one string with blanks between them.
+//! The arguments of processes, as one string with blanks between them.
 //!
-//! The current process' are in memory that is at hand: what is not there is a fault. Those of another process are loaded while that
-//! process may execute something else or end, so they count only if the same address space has them at the same place
-//! afterwards. If they cannot be had, the name of the process stands for them.
+//! Those of the current process are loaded from its own memory; memory that cannot be loaded is a
+//! fault. Those of another process are loaded while that process may execute another program or
+//! end. So they are used only if the process has the same address space, with its arguments at the
+//! same place, afterwards (INV-18). If they are not available, the name of the process stands for
+//! them.
 
 use super::env::{until_nul, Env};
 use crate::error::Trap;
 use crate::machine::{BadAddr, Machine};
 use crate::var::addr::{self, Region};
 
-/// Bytes of another process' memory that are looked up at a time, at least: a page of x86.
+/// Minimum size of a piece of another process's memory that is looked up at a time, in bytes: a
+/// page of x86.
 const PAGE: usize = 4096;
-/// Units of the budget for looking up a page, before and after it is read: a dozen loads.
+/// Units of looking up a page before and after it is read: a dozen loads.
 const PAGE_UNITS: usize = 1 << 8;
 
 impl<M: Machine> Env<'_, M> {
-    /// The arguments of the current process. Those of a kernel thread are none.
+    /// Returns the arguments of the current process. A kernel thread has none.
     pub fn execargs(&mut self) -> Result<u64, Trap> {
         self.check_user()?;
         let (begin, end) = self.m.user_args().unwrap_or_default();
@@ -26,7 +29,8 @@ impl<M: Machine> Env<'_, M> {
         Ok(self.join(len, |m, text| m.user_load(begin, text))??)
     }
 
-    /// The arguments of the process of the thread whose `task_struct` is at `task`, or its name.
+    /// Returns the arguments of the process of the thread whose `task_struct` is at `task`, or its
+    /// name.
     pub fn taskargs(&mut self, task: u64) -> Result<u64, Trap> {
         self.check_kernel_memory()?;
         let before = self.vm.used;
@@ -42,7 +46,7 @@ impl<M: Machine> Env<'_, M> {
         })??)
     }
 
-    /// The arguments of another process, if they can be had.
+    /// Returns the arguments of another process, if they are available.
     fn remote_arguments(&mut self, task: u64) -> Result<Option<u64>, Trap> {
         let Some(args) = self.m.task_args(task)? else {
             return Ok(None);
@@ -58,14 +62,16 @@ impl<M: Machine> Env<'_, M> {
         Ok(text.ok().filter(|_| still))
     }
 
-    /// The length of arguments from `begin` to `end` without the last one's NUL, as far as a string has room.
+    /// Returns the length of the arguments from `begin` to `end` without the last one's NUL,
+    /// limited to what fits into a string.
     fn arguments_len(&self, begin: u64, end: u64) -> usize {
         let len = usize::try_from(end.saturating_sub(begin)).unwrap_or(usize::MAX);
         len.saturating_sub(1)
             .min(self.core.strsize.saturating_sub(1))
     }
 
-    /// Puts `len` bytes that `load` loads into scratch memory, blanks for NULs; returns their address.
+    /// Has `load` put `len` bytes into scratch memory, and replaces NULs by blanks. Returns the
+    /// address. The inner error is that of `load`.
     fn join(
         &mut self,
         len: usize,
@@ -75,7 +81,7 @@ impl<M: Machine> Env<'_, M> {
         self.pay(len)?;
         let text = self.vm.scratch.get_mut(at..at.saturating_add(len));
         let text = text.unwrap_or(&mut []);
-        // Where there is no argument there may be no memory of a process to read.
+        // Without arguments there may be no process memory to read.
         if !text.is_empty() {
             if let Err(bad) = load(self.m, text) {
                 return Ok(Err(bad));

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Built-in variables: what the machine knows, as numbers, as strings in scratch memory, or straight to where they are
-//! recorded.
+//! Built-in variables: the state that the machine knows, as numbers, as strings in scratch memory,
+//! or written directly to where it is recorded.
 
 use super::env::{until_nul, At, Env};
 use super::program::Quick;
@@ -14,10 +14,10 @@ use crate::var::addr::{self, Region};
 use dtrace_uapi::fault::Fault;
 use dtrace_uapi::var::Var;
 
-/// Frames that are walked to a caller.
+/// Number of frames that are walked to find a caller.
 const CALLER: u32 = 2;
 
-/// A built-in variable that cannot fault, but for an argument in memory that is not there.
+/// Reads a built-in variable that cannot fault, except an argument in memory that cannot be loaded.
 #[inline(always)]
 pub fn quick<M: Machine>(m: &M, at: At, var: Quick) -> Result<u64, BadAddr> {
     Ok(match var {
@@ -48,13 +48,13 @@ fn less_quick<M: Machine>(m: &M, var: Quick) -> u64 {
 }
 
 impl<M: Machine> Env<'_, M> {
-    /// A built-in variable that is had at once.
+    /// Reads a quick built-in variable.
     #[inline(always)]
     pub fn quick(&self, var: Quick) -> Result<u64, Trap> {
         Ok(quick(self.m, self.at, var)?)
     }
 
-    /// A built-in variable; a string is put into scratch memory first.
+    /// Reads a built-in variable. A string is put into scratch memory, and its address is returned.
     #[inline]
     pub fn builtin(&mut self, var: Var) -> Result<u64, Trap> {
         match Quick::new(var) {
@@ -95,19 +95,20 @@ impl<M: Machine> Env<'_, M> {
             | Var::Probefunc
             | Var::Probename => self.builtin_in_scratch(var)?,
             Var::Execargs => self.execargs()?,
-            // Arrays are no scalars, and what is quick does not get here.
+            // Arrays are not scalars, and quick variables do not get here.
             _ => return Err(Trap::new(Fault::IllOp, var as u64)),
         })
     }
 
-    /// Takes `frames` of a stack, which were walked for `value`, from the firing's budget.
+    /// Takes the cost of `frames` frames, which were walked for `value`, and of one more from the
+    /// budget. Returns `value`.
     fn walk(&mut self, frames: u32, each: usize, value: u64) -> Result<u64, Trap> {
         let units = (frames as usize).saturating_add(1).saturating_mul(each);
         self.pay(units)?;
         Ok(value)
     }
 
-    /// Gives the text of a built-in string to `read`, without NUL.
+    /// Calls `read` with the text of a built-in string, without NUL.
     #[inline]
     pub fn with_builtin_str<R>(&self, var: Var, read: impl FnOnce(&[u8]) -> R) -> R {
         match var {
@@ -120,7 +121,7 @@ impl<M: Machine> Env<'_, M> {
             Var::Probemod => read(self.m.probe().module),
             Var::Probefunc => read(self.m.probe().func),
             Var::Probename => read(self.m.probe().name),
-            // There is one zone: the whole system.
+            // `zonename`: there is one zone, the whole system.
             _ => read(b"global"),
         }
     }
@@ -144,7 +145,7 @@ impl<M: Machine> Env<'_, M> {
         Ok(addr::make(Region::Scratch, at))
     }
 
-    /// Element `n` of a built-in array.
+    /// Returns element `n` of a built-in array.
     pub fn array(&mut self, var: Var, n: u64) -> Result<u64, Trap> {
         let value = self.array_element(var, n);
         self.m.settle();

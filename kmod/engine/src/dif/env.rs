@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The world of a DIF program at one firing: memory, variables, the tuple stack.
+//! The environment of a DIF program in one firing: memory, variables, the tuple stack.
 //!
-//! Every effect of every instruction is a method of [`Env`], so the back ends differ only in how they decode. Loads of the
-//! engine's own addresses are indexes into its memory; all others go to the [`Machine`]. Stores reach scratch memory
-//! and the values of variables, nothing else.
+//! Every effect of every instruction is a method of [`Env`], so the back ends differ only in how
+//! they decode. Loads from the engine's own addresses are indexes into its memory; all others go to
+//! the [`Machine`]. Stores reach scratch memory and the values of variables, and nothing else.
 
 use super::float::Float;
 use super::program::Space;
@@ -28,7 +28,7 @@ use dtrace_uapi::dif::DIF_NTREGS;
 use dtrace_uapi::fault::Fault;
 use dtrace_uapi::types::{Epid, ProbeId};
 
-/// What all CPUs share while programs run.
+/// State that all CPUs share while programs run.
 #[derive(Debug)]
 pub struct Core {
     /// The strings of all programs.
@@ -37,11 +37,11 @@ pub struct Core {
     pub globals: Shared,
     /// Thread-locals and associative arrays.
     pub dynamics: Option<Dynamics>,
-    /// Speculations, where a clause uses them.
+    /// Speculations, if a clause uses them.
     pub speculations: Option<Speculations>,
-    /// Size of a string, with its NUL.
+    /// Size of a string with its NUL, in bytes.
     pub strsize: usize,
-    /// How the stacks of programs are walked.
+    /// How user stacks are walked.
     pub ustacks: UserWalk,
     /// The kernel's state may be seen.
     pub kernel: bool,
@@ -49,9 +49,9 @@ pub struct Core {
     pub kernel_memory: bool,
     /// All processes may be traced.
     pub all_users: bool,
-    /// The memory of those that may be traced may be read.
+    /// The memory of processes that may be traced may be read.
     pub user_memory: bool,
-    /// For frames of interpreted code, where stacks have such.
+    /// Walkers and names, if user stacks are to have frames of interpreted code.
     pub interp: Option<Interp>,
 }
 
@@ -60,16 +60,16 @@ pub struct Core {
 pub struct Entry {
     /// The value, or the address of the data.
     pub value: u64,
-    /// Size of the data by reference.
+    /// Size of the data by reference, in bytes.
     pub size: u64,
     /// What `value` is.
     pub kind: EntryKind,
 }
 
-/// What an entry's value is.
+/// The meaning of an entry's value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EntryKind {
-    /// Itself.
+    /// The value itself.
     #[default]
     Value,
     /// The address of data.
@@ -78,45 +78,47 @@ pub enum EntryKind {
     String,
 }
 
-/// What one CPU needs to run programs.
+/// The state of one CPU for running programs.
 #[derive(Debug)]
 pub struct Vm {
-    /// Memory for the duration of a firing. Programs reach only what is in use of it.
+    /// Memory that lasts for one run of a clause. Programs reach only the part that is in use.
     pub scratch: Bytes,
-    /// How much of it is in use.
+    /// Number of bytes of it that are in use.
     pub used: usize,
-    /// How much of it a clause may ask for by name.
+    /// Number of bytes of it that a clause may [request explicitly](Self::ask).
     pub share: usize,
-    /// How much of that is left.
+    /// Number of these bytes that are left.
     pub left: usize,
     /// The block of clause-locals.
     pub locals: Bytes,
-    /// Strings that a subroutine works on, `strsize` bytes each.
+    /// Temporary strings of subroutines, `strsize` bytes each.
     pub tmp: [Bytes; 2],
     /// The tuple stack.
     pub tuple: [Entry; DIF_NTREGS as usize],
-    /// How many entries it has.
+    /// Number of its entries.
     pub ntuple: usize,
     /// The key of a dynamic variable.
     pub key: Vec<u64>,
-    /// Free chunks of dynamic variables.
+    /// First of this CPU's free chunks of dynamic variables, as its number plus 1; 0 if there is
+    /// none.
     pub free: u32,
-    /// What is remembered of thread-locals. Names beyond so many share a place.
+    /// What is remembered of thread-local variables. Names beyond this number share places.
     pub recent: [Recent; NAMES],
     /// State of `rand()`.
     pub random: u64,
-    /// What is left of the firing's budget.
+    /// What is left of the clause's budget.
     pub budget: Budget,
-    /// What a clause that has none has done beside its price, units.
+    /// Work, beyond its price, of a clause that has no budget, in units.
     pub toil: u64,
     /// Where `strtok()` goes on.
     pub tokens: Tokens,
-    /// For frames of interpreted code, where stacks have such.
+    /// State of walkers, if user stacks are to have frames of interpreted code.
     pub walk: Option<Walk>,
 }
 
 impl Vm {
-    /// Memory for programs of `core` whose keys have up to `key_words` words; of `scratch` bytes they may ask for `share`.
+    /// Makes memory for programs of `core` whose keys have up to `key_words` words. Of `scratch`
+    /// bytes they may request `share` explicitly.
     pub fn new(
         core: &Core,
         scratch: usize,
@@ -137,7 +139,7 @@ impl Vm {
             key: Vec::try_from_fn(key_words, |_| Ok::<_, crate::error::NoMem>(0))?,
             free: 0,
             recent: Default::default(),
-            // Not 0, where the generator would stay.
+            // Must not be 0, because the generator would stay at 0.
             random: seed | 1,
             budget: Budget::full(),
             toil: 0,
@@ -146,7 +148,7 @@ impl Vm {
         })
     }
 
-    /// Forgets what the last firing left.
+    /// Forgets what the last run of a clause left.
     #[inline(always)]
     pub fn reset(&mut self) {
         self.used = 0;
@@ -155,7 +157,8 @@ impl Vm {
         self.budget = Budget::full();
     }
 
-    /// Takes `size` bytes of scratch memory for a program that asked for memory, and not for a string that needs some.
+    /// Takes `size` bytes of scratch memory for a program that requests memory explicitly, as
+    /// opposed to a string that needs some. Traps if there is no room.
     pub fn ask(&mut self, size: u64) -> Result<usize, Trap> {
         let left = usize::try_from(size)
             .ok()
@@ -166,7 +169,8 @@ impl Vm {
         Ok(at)
     }
 
-    /// Takes `size` bytes of scratch memory, aligned to 8; returns their offset.
+    /// Takes `size` bytes of scratch memory, aligned to 8; returns their offset. Traps if there is
+    /// no room.
     pub fn alloc(&mut self, size: u64) -> Result<usize, Trap> {
         let at = self.used.next_multiple_of(8);
         let end = usize::try_from(size)
@@ -185,11 +189,12 @@ impl From<BadAddr> for Trap {
     }
 }
 
+/// Returns the length of the string at the beginning of `bytes`, without its NUL.
 pub(super) fn until_nul(bytes: &[u8]) -> usize {
     bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len())
 }
 
-/// What the engine itself knows of a firing.
+/// What the engine itself knows about a firing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct At {
     /// This CPU.
@@ -200,27 +205,28 @@ pub struct At {
     pub probe: ProbeId,
 }
 
-/// The world of a program at one firing.
+/// The environment of a program in one firing.
 pub struct Env<'a, M> {
     /// The kernel.
     pub m: &'a M,
-    /// What all CPUs share.
+    /// State that all CPUs share.
     pub core: &'a Core,
-    /// What is this CPU's.
+    /// State of this CPU.
     pub vm: &'a mut Vm,
     /// The firing.
     pub at: At,
-    /// Nothing is to have an effect beyond the firing, and the first user memory that is missing is to be noted here.
+    /// In a rehearsal: nothing may have an effect beyond it, and missing user memory is noted here.
     pub rehearsal: Rehearsal<'a>,
 }
 
-/// Bytes of user memory that are loaded at a time: it may be a device's, and slow.
+/// Bytes of user memory that are loaded between two looks at the budget: the memory may be a
+/// device's, and slow.
 const PIECE: usize = PORTION as usize;
 
-/// Where a rehearsal notes what is missing; `None` if it is none.
+/// Where a rehearsal notes missing memory; `None` outside of rehearsals.
 pub type Rehearsal<'a> = Option<&'a Cell<Option<Missing>>>;
 
-/// Loads user memory.
+/// Loads user memory. A rehearsal notes memory that is missing.
 pub fn user_load<M: Machine>(
     m: &M,
     rehearsal: Rehearsal<'_>,
@@ -232,7 +238,8 @@ pub fn user_load<M: Machine>(
         .inspect_err(|_| note_missing(rehearsal, addr, size))
 }
 
-/// Loads a user string, and returns its length without NUL.
+/// Loads a user string, and returns its length without NUL. A rehearsal notes memory that is
+/// missing.
 pub fn user_load_str<M: Machine>(
     m: &M,
     rehearsal: Rehearsal<'_>,
@@ -251,7 +258,7 @@ fn note_missing(rehearsal: Rehearsal<'_>, addr: u64, size: usize) {
     }
 }
 
-/// Loads user memory, and pays for it.
+/// As [`user_load`], and pays for it from `budget`, a piece at a time.
 pub fn user_load_paid<M: Machine>(
     m: &M,
     rehearsal: Rehearsal<'_>,
@@ -278,13 +285,13 @@ pub fn user_load_paid<M: Machine>(
 }
 
 impl<M: Machine> Env<'_, M> {
-    /// Takes from the firing's budget.
+    /// Takes `units` from the clause's budget.
     #[inline(always)]
     pub fn pay(&mut self, units: usize) -> Result<(), Spent> {
         self.vm.budget.pay(self.m, units)
     }
 
-    /// What is readable.
+    /// Returns the memory that programs can read.
     pub fn view(&self) -> View<'_, M> {
         View {
             m: self.m,
@@ -294,13 +301,14 @@ impl<M: Machine> Env<'_, M> {
         }
     }
 
-    /// Copies the string at `at` to temporary buffer `slot`; returns its length, at most `limit` and less than `strsize`.
+    /// Copies the string at `at` to temporary buffer `slot`. Returns its length, at most `limit`
+    /// and less than `strsize`.
     pub fn fetch(&mut self, at: u64, slot: usize, limit: usize) -> Result<usize, Trap> {
         self.fetch_most(at, slot, self.core.strsize.saturating_sub(1).min(limit))
     }
 
-    /// Copies what may be searched of the string at `at` to temporary buffer `slot`; returns its length, up to `strsize`: only a
-    /// value has to leave room for its NUL.
+    /// Copies the part of the string at `at` that may be searched to temporary buffer `slot`.
+    /// Returns its length, up to `strsize`: only a value needs room for its NUL.
     pub fn fetch_text(&mut self, at: u64, slot: usize) -> Result<usize, Trap> {
         self.fetch_most(at, slot, self.core.strsize)
     }
@@ -329,7 +337,7 @@ impl<M: Machine> Env<'_, M> {
         Ok(len)
     }
 
-    /// What [`fetch`](Self::fetch) got.
+    /// Returns what [`fetch`](Self::fetch) copied.
     pub fn fetched(&self, slot: usize, len: usize) -> &[u8] {
         self.vm
             .tmp
@@ -338,7 +346,7 @@ impl<M: Machine> Env<'_, M> {
             .unwrap_or(&[])
     }
 
-    /// Loads `size` bytes of the engine's memory.
+    /// Loads `size` bytes from the engine's memory.
     fn load_own(&self, size: u8, at: u64) -> Result<u64, Trap> {
         let mut word = [0; 8];
         self.view()
@@ -380,7 +388,7 @@ impl<M: Machine> Env<'_, M> {
         })
     }
 
-    /// Computes with floating-point numbers.
+    /// Computes an operation on floating-point numbers, and pays for it.
     pub fn float(&mut self, float: Float, a: u64, b: u64) -> Result<u64, Trap> {
         self.pay(FLOAT)?;
         Ok(float.compute(a, b))
@@ -397,7 +405,7 @@ impl<M: Machine> Env<'_, M> {
             Some((Region::Locals, offset)) => {
                 write_plain(self.m, &mut self.vm.locals, offset, from)
             }
-            // It is there to be written to, but for now is not.
+            // A rehearsal checks the address, and writes nothing.
             Some((Region::Globals | Region::Dynamics, _)) if self.rehearsal.is_some() => {
                 self.writable(at, 0)
             }
@@ -417,7 +425,8 @@ impl<M: Machine> Env<'_, M> {
         }
     }
 
-    /// Whether [`write`](Self::write) may write up to 8 bytes to `at`: what can be read there, but for the strings.
+    /// Whether [`write`](Self::write) may write `size` bytes, up to 8, to `at`: memory that can be
+    /// read there, except the strings.
     #[cold]
     fn writable(&self, at: u64, size: usize) -> bool {
         let mut word = [0; 8];
@@ -431,7 +440,8 @@ impl<M: Machine> Env<'_, M> {
     /// Stores the low `size` bytes of `value` at `at`.
     pub fn store(&mut self, size: u8, at: u64, value: u64) -> Result<(), Trap> {
         if at & u64::from(size).wrapping_sub(1) != 0 {
-            // An address that could not be written to anyhow is bad, and not just badly aligned.
+            // An address that cannot be written to at all is reported as bad, and not as badly
+            // aligned.
             return Err(match self.writable(at, usize::from(size)) {
                 true => Trap::new(Fault::BadAlign, at),
                 false => Trap::bad_addr(at),
@@ -447,8 +457,10 @@ impl<M: Machine> Env<'_, M> {
 
     /// Copies `size` bytes, or a string of up to `size` with its NUL, from `from` to `to`.
     pub fn copy(&mut self, from: u64, to: u64, size: usize, string: bool) -> Result<(), Trap> {
-        // In pieces through a temporary buffer, as both ends may lie in the same memory; from the end, where the pieces would
-        // else write over what is still to be read. Where a string ends only reading tells.
+        // Copies in pieces through a temporary buffer, because both ends may lie in the same
+        // memory. If the destination is the higher address, begins at the end: otherwise the pieces
+        // would overwrite what is still to be read. A string is copied from its beginning, because
+        // only reading tells where it ends.
         let backwards = !string && to > from;
         let mut done = 0;
         while done < size {
@@ -479,7 +491,8 @@ impl<M: Machine> Env<'_, M> {
             let (len, last) = if string {
                 let len = view.read_str(at, piece)?;
                 match piece.get_mut(len) {
-                    // The NUL ends it; the last byte of the destination is one always.
+                    // The NUL ends the copy. If the string fills the destination, its last byte
+                    // becomes a NUL (below).
                     Some(end) => {
                         *end = 0;
                         (len.saturating_add(1), true)
@@ -508,7 +521,7 @@ impl<M: Machine> Env<'_, M> {
         Ok(())
     }
 
-    /// Refuses the state of a process to those who may not trace it.
+    /// Traps if the consumer may not trace the current process.
     #[inline]
     pub fn check_user(&self) -> Result<(), Trap> {
         if !(self.core.all_users || self.m.owned()) {
@@ -518,7 +531,8 @@ impl<M: Machine> Env<'_, M> {
         Ok(())
     }
 
-    /// Refuses memory of a process as well to those who may trace it and no more.
+    /// Traps if the consumer may not load the memory of the current process, which needs a right of
+    /// its own.
     #[inline]
     pub fn check_user_memory(&self) -> Result<(), Trap> {
         match self.core.user_memory {
@@ -543,9 +557,9 @@ impl<M: Machine> Env<'_, M> {
         Ok(())
     }
 
-    /// Compares two strings: less than, equal to or greater than 0.
+    /// Compares two strings. The result is less than, equal to or greater than 0.
     pub fn compare(&mut self, a: u64, b: u64) -> Result<i64, Trap> {
-        // NULL is no string, and less than any.
+        // NULL is not a string, and less than any string.
         if a == 0 || b == 0 {
             return Ok((a != 0).cmp(&(b != 0)) as i64);
         }
@@ -576,7 +590,7 @@ fn write_plain<M: Machine>(m: &M, mem: &mut [u8], offset: usize, from: &[u8]) ->
     }
 }
 
-/// The number that the first `size` bytes of `word` are.
+/// Returns the number in the first `size` bytes of `word`.
 fn widen(size: u8, word: [u8; 8]) -> u64 {
     match size {
         1 => u64::from(word[0]),

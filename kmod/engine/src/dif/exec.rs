@@ -13,7 +13,7 @@ use crate::var::addr::{self, Region};
 use dtrace_uapi::dif::DIF_NREGS;
 use dtrace_uapi::fault::Fault;
 
-/// How many steps are a portion of work, if each takes as much as any may.
+/// Number of steps that are a portion of work, if each takes as much as a step may take.
 const STRIDE: usize = PORTION as usize / LOOKUP;
 
 /// A trap, and the index of the instruction that it ended.
@@ -21,11 +21,11 @@ const STRIDE: usize = PORTION as usize / LOOKUP;
 pub struct Stopped {
     /// The trap.
     pub trap: Trap,
-    /// The instruction.
+    /// Index of the instruction.
     pub pc: u32,
 }
 
-/// Runs a program.
+/// Runs a program and returns its result.
 #[inline(always)]
 pub fn run<M: Machine>(program: &Program, env: &mut Env<'_, M>) -> Result<u64, Stopped> {
     match program {
@@ -53,7 +53,7 @@ pub fn run<M: Machine>(program: &Program, env: &mut Env<'_, M>) -> Result<u64, S
     }
 }
 
-/// The variable that the first instruction loads.
+/// Reads the variable that the first instruction loads.
 #[inline(always)]
 fn first<M: Machine>(env: &Env<'_, M>, var: Quick) -> Result<u64, Stopped> {
     env.quick(var).map_err(|trap| Stopped { trap, pc: 0 })
@@ -66,7 +66,8 @@ fn run_steps<M: Machine>(
     env: &mut Env<'_, M>,
 ) -> Result<u64, Stopped> {
     let mut state = State::new();
-    // Branches only go forward: no instruction runs twice, unless a loop pays for it.
+    // Branches only go forward. So an instruction runs a second time only in a loop, which pays for
+    // that.
     let long = cost > PORTION as usize;
     let paid = match long {
         true => env.vm.budget.begin(cost),
@@ -102,7 +103,7 @@ fn run_steps<M: Machine>(
     })
 }
 
-/// Of a program that takes long, counts the steps that were done since the one at `from`.
+/// Reports the work of the steps that a long program has done since the one at `from`.
 #[cold]
 fn count<M: Machine>(
     steps: &[Step],
@@ -120,17 +121,19 @@ fn count<M: Machine>(
     env.vm.budget.did(env.m, || units)
 }
 
-/// Where a program is.
+/// The state of a running program.
 struct State {
     regs: Regs,
-    /// What the last comparison compared: the condition codes are made of it when a branch asks. Before the first all
-    /// codes are clear, as if a greater value had been compared.
+    /// The operands of the last comparison, from which a branch computes its condition. Before the
+    /// first comparison all condition codes are clear, as if a greater value had been compared with
+    /// a smaller one.
     compared: (u64, u64),
-    /// The step that comes next.
+    /// Index of the next step.
     pc: usize,
-    /// The one behind the last that was begun.
+    /// Index behind the last step that was begun.
     at: usize,
-    /// The first that was not done yet, as far as that was counted.
+    /// Steps before this index have been done and counted before: they cost more when they are
+    /// repeated.
     first: usize,
 }
 
@@ -146,7 +149,8 @@ impl State {
     }
 }
 
-/// The registers. Verified numbers are below 8, so the mask changes nothing but the compiler's mind.
+/// The registers. Verified numbers are below 8, so the mask changes nothing, but lets the compiler
+/// omit checks.
 pub(super) struct Regs([u64; DIF_NREGS as usize]);
 
 impl Regs {
@@ -168,7 +172,7 @@ impl Regs {
     }
 }
 
-/// Arithmetic of `a` and `b`.
+/// Computes `alu` of `a` and `b`. Division by zero traps.
 #[inline(always)]
 pub(super) fn compute(alu: Alu, a: u64, b: u64) -> Result<u64, Trap> {
     const BY_ZERO: Trap = Trap::new(Fault::DivZero, 0);
@@ -192,7 +196,8 @@ pub(super) fn compute(alu: Alu, a: u64, b: u64) -> Result<u64, Trap> {
     })
 }
 
-/// Does steps until the program returns, or none is left; of a `long` program until one goes back.
+/// Runs steps until the program returns (`Some`), or no step is left (`None`). In a `long` program,
+/// also stops when a loop goes back.
 fn interpret<M: Machine>(
     steps: &[Step],
     long: bool,
@@ -201,7 +206,7 @@ fn interpret<M: Machine>(
 ) -> Result<Option<u64>, Trap> {
     let State { regs, .. } = state;
     let (mut compared, mut pc) = (state.compared, state.pc);
-    // Branches only go forward, and a loop takes from the budget: so it ends.
+    // This ends, because branches only go forward, and a loop takes from the budget (INV-9).
     while let Some(step) = steps.get(pc) {
         pc = pc.wrapping_add(1);
         state.at = pc;
@@ -248,7 +253,7 @@ fn interpret<M: Machine>(
     Ok(None)
 }
 
-/// The steps that touch memory or variables, which both back ends share.
+/// Runs a step that accesses memory or variables.
 pub(super) fn effect<M: Machine>(
     step: Step,
     regs: &mut Regs,

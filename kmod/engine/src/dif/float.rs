@@ -1,18 +1,20 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The operations of DIF that compute with floating-point numbers.
+//! The DIF operations on floating-point numbers (INV-8).
 //!
-//! A register holds the bits of a binary64. The format `float` has conversions alone: an operation on two of its numbers is
-//! one on doubles, rounded once more, which gives the same. Of an integer of 64 bits it would not, so that it becomes either.
+//! A register holds the bits of a binary64. The format `float` has conversions only: an operation
+//! on two of its numbers is one on doubles, whose result is rounded once more; that gives the same
+//! number. For the conversion of a 64-bit integer it would not, so there is a direct conversion to
+//! either format.
 
 use crate::softfloat::{self as soft, Double, Single};
 use core::cmp::Ordering;
 use dtrace_uapi::dif::Op;
 
-/// An operation.
+/// A floating-point operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)] // they are those of DIF: see `Op`
+#[allow(missing_docs)] // the operations of DIF: see `Op`
 pub enum Float {
     Add,
     Sub,
@@ -32,7 +34,7 @@ pub enum Float {
 }
 
 impl Float {
-    /// The operation of `op`, if it is one.
+    /// Returns the operation of `op`, if it is one.
     pub fn of(op: Op) -> Option<Self> {
         Some(match op {
             Op::Fadd => Self::Add,
@@ -54,7 +56,7 @@ impl Float {
         })
     }
 
-    /// The operation on `a` and, where it has two operands, `b`.
+    /// Computes the operation on `a` and, if it has two operands, `b`.
     pub fn compute(self, a: u64, b: u64) -> u64 {
         let (x, y) = (Double(a), Double(b));
         let holds = |test: fn(Ordering) -> bool| u64::from(soft::compare(x, y).is_some_and(test));
@@ -79,7 +81,7 @@ impl Float {
     }
 }
 
-/// A register that holds a binary32.
+/// Returns the register value of a binary32.
 fn single(number: Single) -> u64 {
     number.0.into()
 }

@@ -1,28 +1,29 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Thread-locals that are numbers, for those who read and assign them without a program.
+//! Thread-local variables that are numbers, for code that reads and assigns them without a program.
 //!
-//! Neither can fault: what was never assigned is 0, and what there is no room for is dropped, and counted. A clause is about one
-//! of them as a rule, `/self->t/ { @ = sum(timestamp - self->t); self->t = 0; }`, so where the last one was found is remembered
-//! until it is assigned. Nobody else moves it meanwhile: its key names the thread that runs.
+//! Neither can fault: a variable that was never assigned is 0, and one for which there is no room
+//! is dropped, and counted. A clause usually works on one of them, `/self->t/ { @ = sum(timestamp -
+//! self->t); self->t = 0; }`, so the place of the last one is remembered until it is assigned. No
+//! other thread of execution moves it meanwhile, because its key names the thread that runs.
 
 use super::env::Vm;
 use super::program::Dyn;
 use crate::machine::Machine;
 use crate::var::dynamic::{Assigned, Dynamics, Place, NAMES};
 
-/// Such a thread-local: what its key begins with.
+/// Such a thread-local variable: the first word of its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Local(u64);
 
 impl Local {
-    /// The thread-local that `var` is, if it is a number.
+    /// Returns the thread-local variable that `var` is, if it is one and a number.
     pub fn of(var: Dyn) -> Option<Self> {
         (var.thread && !var.array && var.by_ref.is_none()).then(|| Self(var.name()))
     }
 
-    /// Which of the CPU's [`Recent`](crate::var::dynamic::Recent) is about its name.
+    /// Returns which of the CPU's [`Recent`](crate::var::dynamic::Recent) is for its name.
     #[inline(always)]
     fn slot(self) -> usize {
         self.0 as usize % NAMES
@@ -32,17 +33,17 @@ impl Local {
 /// The running thread's variables, in one firing.
 pub struct Locals<'a> {
     cpu: usize,
-    /// What the thread's keys end with.
+    /// The second word of the thread's keys.
     thread: u64,
-    /// Nothing, and then every variable is 0, where the clause has none.
+    /// `None` if the clause has no dynamic variables; then every variable is 0.
     dynamics: Option<&'a Dynamics>,
     vm: &'a mut Vm,
-    /// The last one that was looked for, and where it is.
+    /// The variable that was looked up last, and its place.
     last: Option<(Local, Place)>,
 }
 
 impl<'a> Locals<'a> {
-    /// Those of `m`'s thread, on CPU `cpu`.
+    /// Gives access to the variables of `m`'s thread, on CPU `cpu`.
     #[inline(always)]
     pub fn new<M: Machine>(
         m: &M,
@@ -59,7 +60,7 @@ impl<'a> Locals<'a> {
         }
     }
 
-    /// Where `local` is.
+    /// Returns the place of `local`.
     #[inline(always)]
     fn place(&mut self, dynamics: &Dynamics, local: Local) -> Place {
         match self.last {
@@ -76,7 +77,7 @@ impl<'a> Locals<'a> {
         }
     }
 
-    /// Its value.
+    /// Returns its value.
     #[inline(always)]
     pub fn load(&mut self, local: Local) -> u64 {
         let Some(dynamics) = self.dynamics else {
@@ -88,7 +89,7 @@ impl<'a> Locals<'a> {
         }
     }
 
-    /// Gives it a value.
+    /// Assigns a value; 0 deletes the variable.
     #[inline(always)]
     pub fn store(&mut self, local: Local, value: u64) {
         if value == 0 {
@@ -111,14 +112,14 @@ impl<'a> Locals<'a> {
         }
     }
 
-    /// There was no chunk, which was looked for on all CPUs.
+    /// Counts the cost of a search for a chunk that found none on any CPU.
     #[cold]
     fn dropped(&mut self, dynamics: &Dynamics) {
         let units = dynamics.units_of_drop() as u64;
         self.vm.toil = self.vm.toil.saturating_add(units);
     }
 
-    /// Makes it 0, which is to delete it.
+    /// Deletes the variable, which makes it 0.
     #[inline(always)]
     pub fn delete(&mut self, local: Local) {
         let Some(dynamics) = self.dynamics else {

@@ -3,10 +3,11 @@
 
 //! DIF: verified once, prepared once, executed at every firing.
 //!
-//! [`verify`] decides whether a DIF object may run at all and says why not. [`prepare`] turns a verified object into a
-//! [`Program`](program::Program): operands decoded, constants and variables resolved, common shapes fused.
-//! [`exec`] runs programs; `reference` (host only) runs the raw instructions by plain decoding, and must agree with it
-//! on everything. Both stand on [`Env`](env::Env), which owns every effect: memory, variables, subroutines.
+//! [`verify`] decides whether a DIF object may run at all, and gives the reason if it may not.
+//! [`prepare`] turns a verified object into a [`Program`](program::Program): operands decoded,
+//! constants and variables resolved, common shapes fused. [`exec`] runs programs. `reference` (host
+//! only) runs the raw instructions by plain decoding, and must agree with [`exec`] on everything.
+//! Both use [`Env`](env::Env), which implements every effect: memory, variables, subroutines.
 
 mod arguments;
 pub(crate) mod builtins;

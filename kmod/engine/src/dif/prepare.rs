@@ -1,12 +1,13 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! From a verified DIF object to a program that is ready to run.
+//! Turns a verified DIF object into a program that is ready to run.
 //!
-//! Each instruction becomes one [`Step`] with its operands decoded and its constant, string or variable resolved; an
-//! instruction keeps its index, which faults report. A compare that is followed by its branch is fused into one step
-//! (the branch stays where it is, for those who jump to it). The simplest objects need no steps at all: see the module `shape`.
-// Indexes of instructions, of which an object has at most `DIFO_MAX` bytes.
+//! Each instruction becomes one [`Step`] with its operands decoded and its constant, string or
+//! variable resolved. A step has the index of its instruction, which faults report. A comparison
+//! followed by its branch is fused into one step; the branch stays where it is, because other
+//! branches may go to it. The simplest objects need no steps at all: see the module `shape`.
+// Arithmetic on indexes of instructions, of which an object has at most `DIFO_MAX` bytes.
 #![allow(clippy::arithmetic_side_effects)]
 
 use super::float::Float;
@@ -22,12 +23,12 @@ use dtrace_uapi::subr::Subr;
 use dtrace_uapi::types::{DIFV_SCOPE_GLOBAL, DIFV_SCOPE_LOCAL, DIFV_SCOPE_THREAD, DIF_TYPE_STRING};
 use dtrace_uapi::var::{Var, OTHER_UBASE};
 
-/// What preparation has to know about the consumer.
+/// What preparation needs to know about the consumer.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'a> {
-    /// The variables, with those of the object declared.
+    /// The variables, including those that the object declares.
     pub table: &'a Table,
-    /// Where the object's strings begin in the consumer's.
+    /// Offset of the object's strings in the consumer's.
     pub strings: usize,
     /// Kernel memory may be read.
     pub kernel: bool,
@@ -86,7 +87,7 @@ fn dyn_of(i: Instr, scope: u8, array: bool, cx: &Context<'_>) -> Option<Dyn> {
     })
 }
 
-/// The ALU operation of `op`.
+/// Returns the ALU operation of `op`, if it is one.
 pub fn alu_of(op: Op) -> Option<Alu> {
     Some(match op {
         Op::Or => Alu::Or,
@@ -106,7 +107,8 @@ pub fn alu_of(op: Op) -> Option<Alu> {
     })
 }
 
-/// Space, size and signedness of a load.
+/// Returns space, size in bytes and signedness of the load `op`, if it is one. Without `kernel`, a
+/// load from the kernel's space is restricted to the engine's memory.
 pub fn load_of(op: Op, kernel: bool) -> Option<(Space, u8, bool)> {
     let raw = op as u8;
     let (space, base) = match raw {
@@ -182,7 +184,7 @@ fn variable_step(op: Op, i: Instr, cx: &Context<'_>) -> Option<Step> {
     })
 }
 
-/// Decodes an instruction. `None` only where it was not verified.
+/// Decodes an instruction. `None` only if it was not verified.
 fn step(i: Instr, difo: &Difo, cx: &Context<'_>) -> Option<Step> {
     let op = i.op()?;
     let (r1, r2, rd) = (i.r1(), i.r2(), i.rd());
@@ -217,7 +219,7 @@ fn step(i: Instr, difo: &Difo, cx: &Context<'_>) -> Option<Step> {
         Op::Tst => Step::Cmp { r1, r2: 0 },
         Op::Scmp => Step::Scmp { r1, r2 },
         Op::Ba => Step::Jump { to: i.label() },
-        // What it costs is known when all steps are.
+        // `steps` sets the cost, when all steps are known.
         Op::Loop => Step::Loop {
             to: i.label(),
             cost: 0,
@@ -266,6 +268,7 @@ fn step(i: Instr, difo: &Difo, cx: &Context<'_>) -> Option<Step> {
     })
 }
 
+/// Fuses comparisons with their branches, and replaces loads of quick built-in variables.
 fn fuse(steps: &mut [Step]) {
     for pc in 1..steps.len() {
         let pair = (steps.get(pc - 1).copied(), steps.get(pc).copied());

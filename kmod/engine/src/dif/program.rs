@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What a prepared program is made of.
+//! The parts of a prepared program.
 
 use super::float::Float;
 use crate::budget::{ASKED, CALLED, CLOCK, LOADED, LOOKUP, LOOPED};
@@ -37,7 +37,7 @@ pub enum Cond {
 }
 
 impl Cond {
-    /// The condition of a branch; `None` for other operations and for `ba`.
+    /// Returns the condition of a branch; `None` for other operations and for `ba`.
     pub fn of(op: Op) -> Option<Self> {
         Some(match op {
             Op::Be => Self::E,
@@ -54,7 +54,7 @@ impl Cond {
         })
     }
 
-    /// Whether it holds between `a` and `b`.
+    /// Whether the condition holds between `a` and `b`.
     #[inline(always)]
     pub fn holds(self, a: u64, b: u64) -> bool {
         let (sa, sb) = (a as i64, b as i64);
@@ -73,20 +73,22 @@ impl Cond {
     }
 }
 
-/// A comparison with a number that is known beforehand, as it is made fast: the values that it holds of follow each other in a ring of
-/// all numbers, whatever its kind, so that one comparison of the distance from the first of them is enough.
+/// A comparison with a known number, in a form that is fast. Whatever the kind of comparison, the
+/// values for which it holds are consecutive in the ring of all 64-bit numbers. So one comparison
+/// of a value's distance from the first of them is enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Test {
     /// The first of the values.
     first: u64,
-    /// The distance of the last one from it.
+    /// Distance of the last of them from the first.
     span: u64,
 }
 
 impl Test {
-    /// Compares with `with`, the value on the left. `None`: the answer is the same for all values.
+    /// Makes the comparison of a value, on the left, with `with`. `None` if the result is the same
+    /// for all values.
     pub fn new(cond: Cond, with: u64) -> Option<Self> {
-        // Turns the order of signed numbers into that of unsigned ones, and back.
+        // Maps the order of signed numbers to that of unsigned ones, and back.
         let sign = match cond {
             Cond::G | Cond::Ge | Cond::L | Cond::Le => 1 << 63,
             _ => 0,
@@ -108,7 +110,7 @@ impl Test {
         })
     }
 
-    /// Holds where this does not.
+    /// Returns the test that holds where this one does not.
     pub fn negated(self) -> Self {
         Self {
             first: self.first.wrapping_add(self.span).wrapping_add(1),
@@ -116,19 +118,19 @@ impl Test {
         }
     }
 
-    /// Whether it holds of `value`.
+    /// Whether the comparison holds for `value`.
     #[inline(always)]
     pub fn holds(self, value: u64) -> bool {
         value.wrapping_sub(self.first) <= self.span
     }
 }
 
-/// A kind of memory that a load reads.
+/// A space of memory that a load reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Space {
     /// The engine's and the kernel's.
     Kernel,
-    /// The current process'.
+    /// The current process's.
     User,
     /// The engine's only.
     Restricted,
@@ -153,37 +155,37 @@ pub enum Alu {
     Urem,
 }
 
-/// Where a dynamic variable's key comes from, and what its value is.
+/// A dynamic variable: how its key is made, and what its value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dyn {
     /// Its id.
     pub id: u16,
-    /// It belongs to the thread.
+    /// It is a thread-local variable.
     pub thread: bool,
     /// The tuple stack is part of its key.
     pub array: bool,
-    /// Size of its bytes, if it is by reference.
+    /// Size of its value in bytes, if it is by reference.
     pub by_ref: Option<u32>,
     /// It is a string.
     pub string: bool,
 }
 
 impl Dyn {
-    /// What the key of one without a tuple begins with.
+    /// Returns the first word of the key of a variable without a tuple.
     #[inline(always)]
     pub fn name(self) -> u64 {
         u64::from(self.id) | u64::from(self.thread) << 32
     }
 }
 
-/// Where a global or clause-local lies.
+/// The place of a global or clause-local variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Static {
     /// It is clause-local.
     pub local: bool,
     /// Offset in its block.
     pub offset: u32,
-    /// Size of its bytes, if it is by reference.
+    /// Size of its value in bytes, if it is by reference.
     pub by_ref: Option<u32>,
     /// It is a string.
     pub string: bool,
@@ -228,7 +230,7 @@ pub enum Step {
     Jump {
         to: u32,
     },
-    /// Takes what another round costs, and begins it.
+    /// Takes the cost of another round from the budget, and goes back.
     Loop {
         to: u32,
         cost: u32,
@@ -237,7 +239,7 @@ pub enum Step {
         cond: Cond,
         to: u32,
     },
-    /// `cmp` or `tst` and the branch behind it.
+    /// `cmp` or `tst`, and the branch that follows it.
     CmpBranch {
         r1: Reg,
         r2: Reg,
@@ -318,7 +320,8 @@ pub enum Step {
     },
 }
 
-/// A built-in variable that can be read without a fault and without scratch memory.
+/// A built-in variable that can be read without scratch memory and without a fault, except an
+/// argument that lies in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Quick {
@@ -339,7 +342,7 @@ pub enum Quick {
 }
 
 impl Quick {
-    /// The variable as a quick one, if it is.
+    /// Returns the quick variable of `var`, if it is one.
     pub fn new(var: Var) -> Option<Self> {
         Some(match var {
             Var::Arg0 => Self::Arg(0),
@@ -374,7 +377,7 @@ impl Quick {
         matches!(self, Self::Arg(_))
     }
 
-    /// Units of reading it.
+    /// Returns the units of reading it.
     pub fn units(self) -> usize {
         match self {
             Self::Timestamp | Self::Vtimestamp | Self::Walltimestamp => CLOCK,
@@ -392,7 +395,7 @@ impl Quick {
     }
 }
 
-/// A program that is ready to run: what the back ends have in common.
+/// A program that is ready to run.
 #[derive(Debug)]
 pub enum Program {
     /// Returns a constant.
@@ -401,51 +404,52 @@ pub enum Program {
     Quick(Quick),
     /// Compares a built-in variable with a constant and returns one of two constants.
     Select {
-        /// Which.
+        /// The variable.
         var: Quick,
-        /// The comparison, the variable on its left.
+        /// The comparison, with the variable on its left.
         test: Test,
-        /// The result where it holds.
+        /// The result if it holds.
         yes: u64,
-        /// The result where it does not.
+        /// The result if it does not hold.
         no: u64,
     },
     /// Returns a built-in variable that may fault or takes scratch memory.
     Builtin {
-        /// Which.
+        /// The variable.
         var: Var,
         /// The instruction that loads it.
         pc: u32,
     },
-    /// Returns a thread-local or the like, which the first instruction loads.
+    /// Returns a dynamic variable, which the first instruction loads.
     Load(Dyn),
-    /// Assigns a built-in variable, or 0, to one; returns 0.
+    /// Assigns a built-in variable, or 0, to a dynamic variable; returns 0.
     Assign {
-        /// Which.
+        /// The dynamic variable.
         var: Dyn,
-        /// What, `None` for 0.
+        /// The built-in variable; `None` for 0.
         value: Option<Quick>,
         /// The instruction that stores it.
         pc: u32,
     },
-    /// Returns the difference between a built-in variable and one that is loaded by the second instruction.
+    /// Returns the difference between a built-in variable and a dynamic variable, which the second
+    /// instruction loads.
     Since {
-        /// From which.
+        /// The built-in variable, from which is subtracted.
         from: Quick,
-        /// What is subtracted.
+        /// The dynamic variable, which is subtracted.
         var: Dyn,
     },
     /// Runs steps.
     Steps {
-        /// Them.
+        /// The steps.
         steps: Vec<Step>,
-        /// What they take of a firing's budget, beyond what depends on data.
+        /// Units that they take from the budget, beyond those that depend on data.
         cost: usize,
     },
 }
 
 impl Step {
-    /// Units of doing it, beyond what depends on data.
+    /// Returns the units of doing it, beyond those that depend on data.
     pub fn units(&self) -> usize {
         match self {
             Self::Load { space, .. } if *space != Space::Restricted => LOADED,
@@ -458,7 +462,7 @@ impl Step {
         }
     }
 
-    /// The same of doing it once more.
+    /// Returns the same for doing it once more in a loop.
     pub fn units_again(&self) -> usize {
         self.units().max(LOOPED)
     }
@@ -491,14 +495,14 @@ impl Step {
     }
 }
 
-/// Units of steps that are done once, beyond what depends on data.
+/// Returns the units of steps that are done once, beyond those that depend on data.
 pub fn cost(steps: &[Step]) -> usize {
     let units = steps.iter().map(Step::units);
     units.fold(0, usize::saturating_add)
 }
 
-/// What the steps before each, and before the end, take when a loop does them again, beyond what depends on data, units: the steps between
-/// two take the difference.
+/// Returns for each step, and for the end, the units that the steps before it take when a loop does
+/// them again, beyond those that depend on data. The steps between two take the difference.
 pub fn rounds(steps: &[Step]) -> Result<Vec<usize>, NoMem> {
     let mut before = Vec::with_capacity(steps.len().saturating_add(1))?;
     let mut sum = 0usize;
@@ -511,13 +515,14 @@ pub fn rounds(steps: &[Step]) -> Result<Vec<usize>, NoMem> {
 }
 
 impl Program {
-    /// One that runs `steps`.
+    /// Makes a program that runs `steps`.
     pub fn of(steps: Vec<Step>) -> Self {
         let cost = cost(&steps);
         Self::Steps { steps, cost }
     }
 
-    /// Units of running it, beyond what depends on data. Steps take theirs themselves.
+    /// Returns the units of running it, beyond those that depend on data. It is 0 for steps, which
+    /// take theirs from the budget themselves.
     pub fn price(&self) -> usize {
         match self {
             Self::Const(_) | Self::Steps { .. } => 0,
@@ -529,12 +534,13 @@ impl Program {
         }
     }
 
-    /// Whether it loads user memory.
+    /// Whether it has steps that load user memory, or that call `copyin()`, `copyinstr()` or
+    /// `copyinto()`.
     pub fn reads_user(&self) -> bool {
         matches!(self, Self::Steps { steps, .. } if steps.iter().any(Step::reads_user))
     }
 
-    /// Whether it asks for an argument of the probe.
+    /// Whether it reads an argument of the probe.
     pub fn reads_args(&self) -> bool {
         match self {
             Self::Quick(var) | Self::Select { var, .. } => var.is_arg(),
@@ -545,7 +551,7 @@ impl Program {
         }
     }
 
-    /// Whether it looks for thread-locals or elements of associative arrays.
+    /// Whether it looks up thread-local variables or elements of associative arrays.
     pub fn looks_for_dynamics(&self) -> bool {
         match self {
             Self::Load(_) | Self::Assign { .. } | Self::Since { .. } => true,
@@ -591,7 +597,7 @@ mod tests {
             for with in values {
                 let expected = values.map(|value| cond.holds(value, with));
                 let Some(test) = Test::new(cond, with) else {
-                    // The values have both ends of either order.
+                    // `values` contains both ends of the signed order and of the unsigned one.
                     assert!(expected.iter().all(|holds| *holds == expected[0]));
                     continue;
                 };

@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The reference: DIF by plain decoding of raw instructions, as its definition reads.
+//! The reference: runs raw DIF instructions by plain decoding, as DIF is defined.
 //!
-//! It keeps real condition codes and decodes each word when it meets it. Only floating-point arithmetic and the effects on
-//! memory and variables ([`Env`]) are shared with the prepared form, which must agree with this on every program: result,
-//! fault, instruction.
-// Runs on the host only, upon verified objects: what is wrong here is to panic.
+//! It keeps real condition codes, and decodes each word when it comes to it. It shares only
+//! floating-point arithmetic and the effects on memory and variables ([`Env`]) with the prepared
+//! form. Both must agree on every program: result, fault, and instruction.
+// Runs on the host only, on verified objects, so an error here must panic.
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::indexing_slicing,
@@ -79,7 +79,9 @@ pub fn run<M: Machine>(
     let mut regs = [0u64; 8];
     let mut codes = Codes::default();
     let mut pc = 0;
-    // What is paid is no business of decoding. Who goes on until the budget is gone notices what it was.
+    // The costs come from the prepared steps, because they are not a matter of decoding. Only
+    // objects with loops pay: they may run until the budget is used up, and must end at the same
+    // instruction.
     let steps = prepare::steps(difo, cx).unwrap();
     let pay = |env: &mut Env<'_, M>, units: usize, pc: u32| {
         let paid = env.vm.budget.spend(units);
@@ -139,7 +141,7 @@ fn dynamic(i: Instr, scope: u8, array: bool, cx: &Context<'_>) -> Dyn {
     }
 }
 
-/// Executes one instruction; returns where it branches to.
+/// Executes one instruction; returns its target if it branches.
 fn one<M: Machine>(
     i: Instr,
     difo: &Difo,

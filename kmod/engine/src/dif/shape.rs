@@ -3,19 +3,20 @@
 
 //! Objects that need no steps.
 //!
-//! What is written around thread-locals, `self->t = timestamp`, `/self->t/`, `timestamp - self->t` and `self->t = 0`, is found
-//! by its very instructions: the compiler writes them in one way. For the rest,
-//! both paths of an object are followed with known values: constants, and the load of one built-in variable. Whatever way
-//! the compiler wrote it, an object that amounts to a constant, to a variable, or to the choice between two constants by
-//! one comparison, is found to be that.
-// Indexes of instructions, of which an object has at most `DIFO_MAX` bytes.
+//! Objects around a thread-local variable (`self->t = timestamp`, `/self->t/`, `timestamp -
+//! self->t` and `self->t = 0`) are recognised by their exact instructions, because the compiler
+//! writes them in one way. For other objects, both paths are followed with known values: constants,
+//! and the load of one built-in variable. So an object that amounts to a constant, to a variable,
+//! or to the choice between two constants by one comparison is recognised, whatever way the
+//! compiler wrote it.
+// Arithmetic on indexes of instructions, of which an object has at most `DIFO_MAX` bytes.
 #![allow(clippy::arithmetic_side_effects)]
 
 use super::program::{Alu, Cond, Program, Quick, Reg, Step, Test};
 use dtrace_uapi::dif::DIF_NREGS;
 use dtrace_uapi::var::Var;
 
-/// What a register holds while a shape is looked for.
+/// What a register holds while a shape is searched for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Known {
     Nothing,
@@ -26,17 +27,17 @@ enum Known {
 /// How a path ends.
 enum End {
     Returns(Known),
-    /// Compares and branches at this instruction; both operands.
+    /// Compares these two operands, and branches at this instruction.
     Compares(Known, Known, Cond, usize),
     Other,
 }
 
 const REGS: usize = DIF_NREGS as usize;
 
-/// Follows constants, moves, jumps and the load of at most one built-in from `pc` on.
+/// Follows constants, moves, jumps and the load of at most one built-in variable from `pc` on.
 fn follow(steps: &[Step], mut pc: usize, regs: &mut [Known; REGS]) -> End {
     let mut compared = None;
-    // Jumps only go forward, so this ends.
+    // This ends, because jumps only go forward; a loop is not followed.
     while let Some(step) = steps.get(pc) {
         pc += 1;
         let get = |r: Reg| regs.get(usize::from(r)).copied().unwrap_or(Known::Nothing);
@@ -74,7 +75,7 @@ fn follow(steps: &[Step], mut pc: usize, regs: &mut [Known; REGS]) -> End {
     End::Other
 }
 
-/// The program around one dynamic variable that the steps are, if they are.
+/// Returns the program around one dynamic variable that the steps are, if they are one.
 fn around_dynamic(steps: &[Step]) -> Option<Program> {
     match *steps {
         [Step::LoadDyn { rd, var }, Step::Ret { rd: result }] if rd == result => {
@@ -111,14 +112,15 @@ fn around_dynamic(steps: &[Step]) -> Option<Program> {
     }
 }
 
-/// The simple program that the steps amount to, if they do.
+/// Returns the simple program that the steps amount to, if there is one.
 pub(super) fn shape(steps: &[Step]) -> Option<Program> {
     if let Some(program) = around_dynamic(steps) {
         return Some(program);
     }
     let mut regs = [Known::Nothing; REGS];
     regs[0] = Known::Const(0);
-    // A built-in that is loaded and not used may still fault, so only the one that decides is left out.
+    // A built-in variable that is loaded and not used may still fault. So the steps may load none
+    // but the one that decides.
     let builtins = steps
         .iter()
         .filter(|s| matches!(s, Step::Builtin { .. }))

@@ -3,32 +3,33 @@
 
 //! Where `strtok()` goes on.
 //!
-//! A string belongs to the firing in which it was begun: all clauses of the probe go on with it, and those of the next firing
-//! with nothing. It is a copy, as scratch memory does not last from clause to clause. A firing is known by its probe and its
-//! time. `ERROR` fires in the midst of another probe's firing, whose further clauses have their string all the same: so there
-//! is room for two.
+//! A string belongs to the firing in which it was begun: all clauses of the probe go on with it,
+//! and those of the next firing begin without one. It is a copy, because scratch memory does not
+//! last from clause to clause. A firing is identified by its probe and its number on the CPU.
+//! `ERROR` fires in the middle of another probe's firing, whose further clauses still have their
+//! string: so there is room for two.
 
 use crate::buf::copy;
 use crate::error::NoMem;
 use crate::mem::alloc::Bytes;
 use dtrace_uapi::types::ProbeId;
 
-/// What tells a firing from others on its CPU.
+/// Identifies a firing among those on its CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Firing {
-    /// The probe; 0 is none.
+    /// The probe; 0 means none.
     pub probe: ProbeId,
-    /// Which of those on the CPU it is.
+    /// The number of the firing on the CPU.
     pub number: u64,
 }
 
-/// A string that is being taken apart.
+/// A string that `strtok()` is taking apart.
 #[derive(Debug)]
 pub struct Begun {
     text: Bytes,
     len: usize,
     firing: Firing,
-    /// Where the last token ends.
+    /// End of the last token.
     pub at: usize,
 }
 
@@ -42,7 +43,7 @@ impl Begun {
         })
     }
 
-    /// All of the string.
+    /// Returns the whole string.
     pub fn text(&self) -> &[u8] {
         self.text.get(..self.len).unwrap_or(&[])
     }
@@ -51,20 +52,21 @@ impl Begun {
 /// The strings of the firings on a CPU.
 #[derive(Debug)]
 pub struct Tokens {
-    /// The one that was begun last is the first.
+    /// The string that was begun last comes first.
     begun: [Begun; 2],
 }
 
 impl Tokens {
-    /// Room for strings of `strsize` bytes.
+    /// Makes room for strings of `strsize` bytes.
     pub fn new(strsize: usize) -> Result<Self, NoMem> {
         Ok(Self {
             begun: [Begun::new(strsize)?, Begun::new(strsize)?],
         })
     }
 
-    /// Begins with `text` in `firing`. It takes the place of the same probe's last string, or else of the older one: a firing
-    /// that `ERROR` fires in the midst of began with its own later than that.
+    /// Begins to take `text` apart in `firing`. It replaces the last string of the same probe, or
+    /// else the older one. So the string of a firing in which `ERROR` fires is kept, because it is
+    /// the newer one.
     pub fn begin(&mut self, firing: Firing, text: &[u8]) {
         let [first, second] = &mut self.begun;
         if first.firing.probe != firing.probe {
@@ -75,12 +77,12 @@ impl Tokens {
         first.firing = firing;
     }
 
-    /// The string of `firing`, if it began with one.
+    /// Returns the string of `firing`, if it has begun one.
     pub fn of(&self, firing: Firing) -> Option<&Begun> {
         self.begun.iter().find(|begun| begun.firing == firing)
     }
 
-    /// The same, to go on with it.
+    /// The same, for writing.
     pub fn of_mut(&mut self, firing: Firing) -> Option<&mut Begun> {
         self.begun.iter_mut().find(|begun| begun.firing == firing)
     }

@@ -1,11 +1,12 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! A program's own variables: globals and clause-locals by their place, dynamic variables by a key that is made of the
-//! variable, the thread and the tuple stack.
+//! A program's own variables: globals and clause-locals by their place, dynamic variables by a key
+//! of the variable, the thread and the tuple stack.
 //!
-//! A key is a list of words: the variable, the thread (0 for a global array), then for each entry of the tuple its value, or
-//! its length and its bytes filled up with zeros to the next word. Strings count as far as their NUL.
+//! A key is a list of words: the variable, the thread (0 for a global array), and for each entry of
+//! the tuple its value, or its length and its bytes, padded with zeros to a whole word. Of a
+//! string, the bytes before its NUL count.
 
 use super::env::{Entry, EntryKind, Env, Vm};
 use super::program::{Dyn, Static};
@@ -39,7 +40,8 @@ impl<M: Machine> Env<'_, M> {
         }
     }
 
-    /// A global or clause-local: its value, or the address of its bytes, 0 where they are NULL.
+    /// Loads a global or clause-local variable: its value, or the address of its bytes, 0 if it is
+    /// NULL.
     #[inline]
     pub fn load_static(&self, var: Static) -> u64 {
         let offset = var.offset as usize;
@@ -51,7 +53,7 @@ impl<M: Machine> Env<'_, M> {
         }
     }
 
-    /// Assigns a global or clause-local.
+    /// Assigns a global or clause-local variable. A rehearsal assigns only clause-locals.
     #[inline]
     pub fn store_static(&mut self, var: Static, value: u64) -> Result<(), Trap> {
         if self.rehearsal.is_some() && !var.local {
@@ -70,7 +72,7 @@ impl<M: Machine> Env<'_, M> {
         Ok(())
     }
 
-    /// Pushes an entry to the tuple stack.
+    /// Pushes an entry onto the tuple stack. Traps if the stack is full.
     pub fn push(&mut self, entry: Entry) -> Result<(), Trap> {
         match self.vm.tuple.get_mut(self.vm.ntuple) {
             Some(slot) => {
@@ -82,7 +84,8 @@ impl<M: Machine> Env<'_, M> {
         }
     }
 
-    /// Builds the key of an element of an array in `vm.key`; returns its length in words, `None` where it is too long.
+    /// Builds the key of an element of an array in `vm.key`. Returns its length in words; `None` if
+    /// it is too long.
     fn make_key(&mut self, var: Dyn) -> Result<Option<usize>, Trap> {
         let mut n = 2;
         let head = [
@@ -144,7 +147,7 @@ impl<M: Machine> Env<'_, M> {
         };
         for (i, word) in data.iter_mut().enumerate() {
             let mut bytes = [0u8; 8];
-            // The words are as many as the bytes need.
+            // No overflow: there are as many words as the bytes need.
             let done = i.saturating_mul(8);
             let n = len.saturating_sub(done).min(8);
             let piece = bytes.get_mut(..n).unwrap_or(&mut []);
@@ -158,13 +161,13 @@ impl<M: Machine> Env<'_, M> {
         Ok(Some(at.saturating_add(1).saturating_add(words)))
     }
 
-    /// What distinguishes a thread-local: the variable, and the thread.
+    /// Returns the key of a thread-local variable: the variable and the thread.
     #[inline(always)]
     fn thread_local(&self, var: Dyn) -> [u64; 2] {
         [var.name(), if var.thread { self.m.thread_key() } else { 0 }]
     }
 
-    /// The chunk of an element of an array; its key is in `vm.key` afterwards.
+    /// Looks up the chunk of an element of an array. Afterwards the element's key is in `vm.key`.
     fn element(&mut self, dynamics: &Dynamics, var: Dyn) -> Result<Element, Trap> {
         let Some(n) = self.make_key(var)? else {
             return Ok(Element::TooLong);
@@ -173,7 +176,8 @@ impl<M: Machine> Env<'_, M> {
         Ok(Element::At(n, dynamics.find(key)))
     }
 
-    /// A thread-local or an element of an associative array; 0 where it was never assigned.
+    /// Loads a thread-local variable or an element of an associative array; 0 if it was never
+    /// assigned.
     #[inline]
     pub fn load_dyn(&mut self, var: Dyn) -> Result<u64, Trap> {
         let core = self.core;
@@ -197,8 +201,8 @@ impl<M: Machine> Env<'_, M> {
         })
     }
 
-    /// Assigns a thread-local or an element of an associative array; 0 deletes it. What does not fit is dropped, and
-    /// counted.
+    /// Assigns a thread-local variable or an element of an associative array; 0 deletes it. A
+    /// variable that does not fit is dropped, and counted. A rehearsal assigns nothing.
     #[inline]
     pub fn store_dyn(&mut self, var: Dyn, value: u64) -> Result<(), Trap> {
         let core = self.core;
@@ -225,7 +229,8 @@ impl<M: Machine> Env<'_, M> {
         }
     }
 
-    /// Makes or deletes a thread-local; the chunk that its value is yet to be written to.
+    /// Makes or deletes a thread-local variable. Returns the chunk to which the caller must write
+    /// the value.
     #[inline(always)]
     fn store_thread_local(&mut self, dynamics: &Dynamics, var: Dyn, value: u64) -> Option<u32> {
         let key = self.thread_local(var);
@@ -239,13 +244,13 @@ impl<M: Machine> Env<'_, M> {
         let first = first_word(var, value);
         match dynamics.assign(place, self.at.cpu, free, &key, recent, first) {
             Assigned::Kept(chunk) => Some(chunk),
-            // It has its value with that, but for bytes.
+            // A new chunk has its value already, unless that is bytes.
             Assigned::Made(chunk) => var.by_ref.map(|_| chunk),
             Assigned::Dropped => self.dropped(dynamics),
         }
     }
 
-    /// Makes or deletes an element; the chunk that its value belongs to.
+    /// Makes or deletes an element. Returns the chunk to which the caller must write the value.
     #[inline(never)]
     fn store_element(
         &mut self,
@@ -275,16 +280,16 @@ impl<M: Machine> Env<'_, M> {
         })
     }
 
-    /// There was no chunk, which was looked for on all CPUs.
+    /// Takes the cost of a search for a chunk that found none on any CPU from the budget.
     #[cold]
     fn dropped(&mut self, dynamics: &Dynamics) -> Option<u32> {
-        // Where there is not so much left the next one who asks is told.
+        // If less than that is left, the budget is empty now, and the next request fails.
         let _ = self.vm.budget.spend(dynamics.units_of_drop());
         None
     }
 }
 
-/// The value in a chunk, or the address of its bytes.
+/// Returns the value in a chunk, or the address of its bytes.
 #[inline(always)]
 fn value_of(dynamics: &Dynamics, var: Dyn, chunk: u32) -> u64 {
     match var.by_ref {
@@ -293,7 +298,8 @@ fn value_of(dynamics: &Dynamics, var: Dyn, chunk: u32) -> u64 {
     }
 }
 
-/// What a new variable begins with: one by reference with 0, as its bytes follow when it has a place.
+/// Returns the first word of a new variable. For one by reference it is 0: its bytes follow when it
+/// has a chunk.
 #[inline(always)]
 fn first_word(var: Dyn, value: u64) -> u64 {
     match var.by_ref {
@@ -302,7 +308,7 @@ fn first_word(var: Dyn, value: u64) -> u64 {
     }
 }
 
-/// Where an element of an array is.
+/// The result of looking up an element of an array.
 enum Element {
     /// Its key is longer than any that is stored.
     TooLong,

@@ -3,16 +3,20 @@
 
 //! The verifier of DIF objects.
 //!
-//! What passes has: operands within the machine, indexes within their tables, branches that only go forward and a `ret`
-//! at the end (so it terminates, in as many steps as it has instructions; only `loop` goes back, and takes from the firing's
-//! budget each time), declared variables used as they are
-//! declared, and calls of subroutines that exist, with the right number of arguments. What an instruction *does* with
-//! addresses is checked when it runs.
+//! An object that passes has:
+//! - operands within the machine, and indexes within their tables;
+//! - branches that only go forward, and a `ret` at the end. So it ends after at most as many steps
+//!   as it has instructions; only `loop` goes back, and takes from the budget each time (INV-9);
+//! - declared variables, used as they are declared;
+//! - calls of subroutines that exist, with the right number of arguments.
 //!
-//! The number of arguments is the depth of the tuple stack, followed along all paths: as branches only go forward, one
-//! pass in order of the instructions meets each of them after all its predecessors. Where a loop goes back to, nothing is known but
-//! that the tuple stack is empty, as it has to be on both ways there.
-// Indexes of instructions, of which an object has at most `DIFO_MAX` bytes.
+//! What an instruction *does* with addresses is checked when it runs.
+//!
+//! The number of arguments is the depth of the tuple stack, followed along all paths. As branches
+//! only go forward, one pass in the order of the instructions comes to each of them after all its
+//! predecessors. At the target of a loop nothing is known but that the tuple stack is empty, which
+//! is checked on both ways there.
+// Arithmetic on indexes of instructions, of which an object has at most `DIFO_MAX` bytes.
 #![allow(clippy::arithmetic_side_effects)]
 
 use crate::consumer::{Features, Privileges};
@@ -30,29 +34,29 @@ use dtrace_uapi::types::{
 };
 use dtrace_uapi::var::{Var, ARRAY_UBASE, OTHER_MIN, OTHER_UBASE};
 
-/// What the verifier has to know about the consumer.
+/// What the verifier needs to know about the consumer.
 #[derive(Clone, Copy, Debug)]
 pub struct Context {
-    /// Of the opener.
+    /// Rights of the opener.
     pub privileges: Privileges,
-    /// Of the platform.
+    /// Features of the platform.
     pub features: Features,
-    /// Whether destructive actions are allowed *and* asked for.
+    /// Whether destructive actions are allowed *and* requested.
     pub destructive: bool,
-    /// Size of a string.
+    /// Size of a string, in bytes.
     pub strsize: usize,
     /// Loops are allowed.
     pub loops: bool,
-    /// It is a [walker](crate::interp): what others may do it may not, but for what it needs.
+    /// The object is a [walker](crate::interp), which may do only what walkers need.
     pub walker: bool,
 }
 
-/// What the verifier found out.
+/// The verifier's findings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// It calls a destructive subroutine.
     pub destructive: bool,
-    /// Greatest size of a key of an associative array that it stores to, bytes.
+    /// Maximum size of a key of an associative array that the object uses, in bytes.
     pub key_size: usize,
     /// It uses speculations.
     pub speculation: bool,
@@ -60,14 +64,14 @@ pub struct Facts {
     pub vtimestamp: bool,
 }
 
-/// Depth of the tuple stack and known constants on the way to an instruction.
+/// What is known on the way to an instruction: the depth of the tuple stack, and constants.
 #[derive(Clone, Copy)]
 struct Path {
-    /// `None`: depends on the path taken.
+    /// `None` if it depends on the path taken.
     depth: Option<u8>,
-    /// Bytes that the stack's entries take in a key.
+    /// Maximum size of the stack's entries in a key, in bytes.
     key_size: usize,
-    /// Values of registers, where they are constants.
+    /// Values of registers that are constants.
     known: [Option<u64>; DIF_NREGS as usize],
 }
 
@@ -83,7 +87,7 @@ impl Path {
         known: [None; DIF_NREGS as usize],
     };
 
-    /// What is known where two paths meet.
+    /// Returns what is known where two paths meet.
     fn meet(self, other: Self) -> Self {
         let mut known = self.known;
         for (mine, theirs) in known.iter_mut().zip(other.known) {
@@ -103,7 +107,7 @@ struct Verifier<'a> {
     difo: &'a Difo,
     cx: &'a Context,
     facts: Facts,
-    /// Numbers of the object's variables.
+    /// Index of the object's variables.
     vars: Index,
 }
 
@@ -188,7 +192,7 @@ fn check_var(var: &DifVar) -> Check {
     )?;
     ensure(var.id <= 0xffff, "variable id out of range")?;
     if var.id < u32::from(OTHER_UBASE) {
-        // A built-in: what it is does not depend on what the program says.
+        // The type of a built-in variable does not depend on the declaration.
         return Ok(());
     }
     check_type(&var.ty)?;
@@ -215,7 +219,7 @@ fn check_var(var: &DifVar) -> Check {
     }
 }
 
-/// Most variables of one DIFO.
+/// Maximum number of variables of one DIFO.
 const VARS_MAX: usize = 4096;
 
 /// Whether two declarations of one variable agree.
@@ -253,7 +257,7 @@ impl Verifier<'_> {
                 (Some(a), Some(b)) => Some(a.meet(b)),
                 (a, b) => a.or(b),
             };
-            // Code that no path reaches is checked like all other.
+            // Code that no path reaches is checked like all other code.
             let mut here = here.unwrap_or(Path::START);
             let fail = |text| Reason::pc(text, pc as u32);
             if heads.get(pc).is_some_and(|is_head| *is_head) {
@@ -282,7 +286,7 @@ impl Verifier<'_> {
         }
     }
 
-    /// Which instructions a loop goes back to.
+    /// Returns which instructions loops go back to.
     fn loop_heads(&self) -> Result<Vec<bool>, Reason> {
         let text = &self.difo.text;
         let mut heads = Vec::try_from_fn(text.len(), |_| Ok::<_, Reason>(false))?;
@@ -369,7 +373,7 @@ impl Verifier<'_> {
         }
     }
 
-    /// Checks variables and subroutines. Errors carry the name of what they are about.
+    /// Checks variables and subroutines. An error has the name of what it is about.
     fn check_meaning(
         &mut self,
         op: Op,
@@ -408,8 +412,9 @@ impl Verifier<'_> {
         }
     }
 
-    /// A walker reads the process' memory, keeps what it needs in clause-local variables, and puts frames: so it leaves nothing behind, and
-    /// asks for no stack itself.
+    /// Checks an instruction of a walker. It reads the memory of the process, keeps what it needs
+    /// in clause-local variables, and puts frames. So it leaves nothing behind, and requests no
+    /// stack itself (INV-15).
     fn check_walker(&self, op: Op, i: Instr) -> Result<(), (&'static str, &'static str)> {
         let is_good = match op {
             Op::Call => Subr::from_raw(i.index())
@@ -503,12 +508,13 @@ impl Verifier<'_> {
     }
 }
 
-/// Whether `op` is a branch forward.
+/// Whether `op` is a forward branch.
 pub fn is_branch(op: Op) -> bool {
     (Op::Ba as u8..=Op::Bleu as u8).contains(&(op as u8))
 }
 
-/// Bytes that an entry of the tuple stack takes in a key: see `var::key`.
+/// Returns the maximum size of an entry of the tuple stack in a key, in bytes. The module
+/// `variables` describes keys.
 fn entry_size(i: Instr, op: Op, strsize: usize, path: &Path) -> usize {
     let size = match op {
         Op::Pushtr if i.r1() == DIF_TYPE_STRING => strsize,
@@ -521,7 +527,7 @@ fn entry_size(i: Instr, op: Op, strsize: usize, path: &Path) -> usize {
     size.saturating_add(8 + 7) & !7
 }
 
-/// Carries what is known across an instruction.
+/// Updates what is known by the effect of an instruction.
 fn follow(op: Op, i: Instr, difo: &Difo, strsize: usize, path: &mut Path) {
     match op {
         Op::Pushtr | Op::Pushtv => {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What a program can read by addresses.
+//! Memory that a program can read by address.
 
 use super::env::{until_nul, Core};
 use crate::error::Trap;
@@ -10,7 +10,7 @@ use crate::mem::shared::Shared;
 use crate::var::addr::{self, Region};
 use dtrace_uapi::fault::Fault;
 
-/// What is readable: the engine's memory and, behind the machine, the kernel's.
+/// The readable memory: the engine's and, by way of the machine, the kernel's.
 pub struct View<'a, M> {
     pub(super) m: &'a M,
     pub(super) core: &'a Core,
@@ -18,7 +18,7 @@ pub struct View<'a, M> {
     pub(super) locals: &'a [u8],
 }
 
-/// A piece of the engine's memory, from an address to the end of its region.
+/// A part of the engine's memory, from an address to the end of its region.
 enum Own<'a> {
     Plain(&'a [u8]),
     Shared(&'a Shared, usize),
@@ -41,7 +41,8 @@ impl<'a, M: Machine> View<'a, M> {
         }
     }
 
-    /// Copies `out.len()` bytes from `at`.
+    /// Copies `out.len()` bytes from `at`. The engine's own memory is always readable, the kernel's
+    /// only with the right to it.
     pub fn read(&self, at: u64, out: &mut [u8]) -> Result<(), Trap> {
         if addr::is_own(at) {
             let good = self.read_own(at, out);
@@ -73,7 +74,7 @@ impl<'a, M: Machine> View<'a, M> {
         }
     }
 
-    /// Copies a string from `at`, as much as fits; returns its length without NUL.
+    /// Copies a string from `at`, as much as fits. Returns its length without NUL.
     pub fn read_str(&self, at: u64, out: &mut [u8]) -> Result<usize, Trap> {
         if addr::is_own(at) {
             let len = self.read_own_str(at, out);

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! A DIF object as it came: text, integers, strings and variables, not verified yet.
+//! A DIF object as the image has it: text, integers, strings and variables, not verified yet.
 
 use super::image::Image;
 use crate::error::{Errno, Reason};
@@ -16,9 +16,9 @@ use dtrace_uapi::types::{DifType, DifVar};
 pub struct Difo {
     /// Instructions.
     pub text: Vec<Instr>,
-    /// The integers that `setx` names.
+    /// The integers that `setx` refers to.
     pub ints: Vec<u64>,
-    /// The strings that `sets` names, each ending with NUL.
+    /// The strings that `sets` refers to, each ending with NUL.
     pub strings: Vec<u8>,
     /// The variables that it uses.
     pub vars: Vec<DifVar>,
@@ -26,7 +26,7 @@ pub struct Difo {
     pub rtype: DifType,
 }
 
-/// Which section links a DIFO header holds, each at most once.
+/// The section links of a DIFO header, each at most once.
 #[derive(Default)]
 struct Links {
     text: Option<SecIdx>,
@@ -79,8 +79,8 @@ impl Links {
     }
 }
 
-/// Every name that relocation knows: none, as symbols are resolved by the consumer. What remains is data that the
-/// consumer resolved and left for the kernel to add.
+/// Applies the relocations of section `header` to `out`, the integers of a DIFO. The kernel
+/// resolves no names: the consumer has done that, and left addends for the kernel to add.
 fn relocate(
     image: &Image<'_>,
     header: SecIdx,
@@ -119,7 +119,7 @@ fn relocate(
 }
 
 impl Difo {
-    /// Copies the DIF object of header `header`, with its relocations done.
+    /// Copies the DIF object with header `header`, and applies its relocations.
     pub fn read(image: &Image<'_>, header: SecIdx) -> Result<Boxed<Self>, Reason> {
         let head: DifoHdr = image.head(header, SecType::DifoHdr)?;
         let links = Links::read(image, header)?;

@@ -3,8 +3,9 @@
 
 //! A DOF image whose header and section table have been checked.
 //!
-//! Invariant: every section that the kernel loads lies within the image, behind the header and the section table, at an
-//! offset aligned as its header says, and overlaps no other; a string table ends with NUL.
+//! Invariant: every section that the kernel loads lies within the image, at an offset aligned as
+//! its header says. If it is not empty, it overlaps neither the header nor the section table nor
+//! another section. A string table that is not empty ends with NUL.
 
 use crate::error::{Errno, NoMem, Reason};
 use crate::mem::sort::sort;
@@ -23,14 +24,14 @@ pub struct Image<'a> {
     budget: Cell<usize>,
 }
 
-/// Most bytes that the sections of an image may amount to when they are copied. Many actions may share one section, so
-/// a small image could ask for any amount of memory.
+/// Maximum number of bytes that are copied out of an image's sections. Many actions may share one
+/// section, so otherwise a small image could need any amount of memory.
 const COPIED_MAX: usize = 4 * DOF_MAX;
 
 const HDR: usize = size_of::<Hdr>();
 const SEC: usize = size_of::<Sec>();
 
-/// Checks what the header says about itself and about this kernel.
+/// Checks what the header says about itself, and whether this kernel can read such an image.
 fn check_header(hdr: &Hdr, len: usize) -> Result<(), &'static str> {
     let id = &hdr.ident;
     let model = if cfg!(target_pointer_width = "64") {
@@ -96,7 +97,8 @@ fn check_header(hdr: &Hdr, len: usize) -> Result<(), &'static str> {
     }
 }
 
-/// Checks one section's header against an image of `loadsz` bytes whose section table ends at `table_end`.
+/// Checks one section's header against an image of `loadsz` bytes. `table` is the range of offsets
+/// of the section table.
 fn check_section(
     sec: &Sec,
     ty: Option<SecType>,
@@ -142,7 +144,7 @@ fn check_section(
 }
 
 impl<'a> Image<'a> {
-    /// Checks an image. What follows the loaded part is not looked at.
+    /// Checks an image. Bytes behind the loaded part are ignored.
     pub fn new(bytes: &'a [u8]) -> Result<Self, Reason> {
         if bytes.len() > DOF_MAX {
             return Err(Reason::new(Errno::E2BIG, "image is too big"));
@@ -181,7 +183,7 @@ impl<'a> Image<'a> {
         Ok(this)
     }
 
-    /// Refuses sections that share bytes: relocating one would change another.
+    /// Refuses sections that share bytes.
     fn check_overlaps(&self) -> Result<(), Reason> {
         let mut order = Vec::with_capacity(self.sections.len())?;
         for (index, sec) in self.sections.iter().enumerate() {
@@ -200,12 +202,12 @@ impl<'a> Image<'a> {
         Ok(())
     }
 
-    /// How many sections there are.
+    /// Returns the number of sections.
     pub fn sections(&self) -> u32 {
         self.sections.len() as u32
     }
 
-    /// The header of section `index`, if it is loaded and of type `ty`.
+    /// Returns the header of section `index`, if it is loaded and of type `ty`.
     pub fn header(&self, index: SecIdx, ty: SecType) -> Result<&Sec, Reason> {
         let sec = self.sections.get(index as usize).ok_or(Reason::section(
             "link to a section that does not exist",
@@ -223,20 +225,20 @@ impl<'a> Image<'a> {
         Ok(sec)
     }
 
-    /// The type of section `index`, where it exists and is loaded.
+    /// Returns the type of section `index`, if it exists and is loaded.
     pub fn kind(&self, index: SecIdx) -> Option<SecType> {
         let sec = self.sections.get(index as usize)?;
         SecType::from_raw(sec.ty).filter(|_| sec.flags & dof::SECF_LOAD != 0)
     }
 
-    /// The data of section `index` of type `ty`.
+    /// Returns the data of section `index` of type `ty`.
     pub fn data(&self, index: SecIdx, ty: SecType) -> Result<&'a [u8], Reason> {
         let sec = self.header(index, ty)?;
         let end = sec.offset.wrapping_add(sec.size) as usize;
         Ok(self.bytes.get(sec.offset as usize..end).unwrap_or(&[]))
     }
 
-    /// Counts `bytes` that are to be copied out of the image.
+    /// Counts `bytes` that are copied out of the image. `E2BIG` if that is too much in all.
     pub fn spend(&self, bytes: usize) -> Result<(), Reason> {
         match self.budget.get().checked_sub(bytes) {
             Some(left) => {
@@ -250,19 +252,19 @@ impl<'a> Image<'a> {
         }
     }
 
-    /// How many bytes were copied.
+    /// Returns the number of bytes that were copied.
     pub fn spent(&self) -> usize {
         COPIED_MAX.saturating_sub(self.budget.get())
     }
 
-    /// The first `T` of section `index` of type `ty`.
+    /// Returns the first `T` of section `index` of type `ty`.
     pub fn head<T: FromBytes>(&self, index: SecIdx, ty: SecType) -> Result<T, Reason> {
         T::read_from_prefix(self.data(index, ty)?)
             .map(|(head, _)| head)
             .map_err(|_| Reason::section("truncated section", index))
     }
 
-    /// The entries of table `index` of type `ty`.
+    /// Returns the entries of table `index` of type `ty`.
     pub fn table<T: FromBytes>(&self, index: SecIdx, ty: SecType) -> Result<Vec<T>, Reason> {
         let sec = self.header(index, ty)?;
         let data = self.data(index, ty)?;
@@ -283,7 +285,7 @@ impl<'a> Image<'a> {
         Ok(out)
     }
 
-    /// The string at `offset` of string table `index`, without its NUL.
+    /// Returns the string at `offset` of string table `index`, without its NUL.
     pub fn string(&self, index: SecIdx, offset: u64) -> Result<&'a [u8], Reason> {
         let data = self.data(index, SecType::Strtab)?;
         let rest = usize::try_from(offset)

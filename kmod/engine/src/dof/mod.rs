@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Reading of DOF images: untrusted bytes in, owned clauses and options out.
+//! Reading of DOF images: untrusted bytes in, owned clauses and options out (INV-1).
 //!
-//! [`image`] checks header and section table once, so that everything after it can ask for a section by index and gets
-//! either bytes that lie within the image or a reason. [`difo`] copies one DIF object out and applies relocations to the
-//! copy. What comes out shares nothing with the image, and what was allocated for an image that turns out bad is freed
-//! with it.
-// Offsets within an image of `DOF_MAX` bytes, after the check that it holds them.
+//! [`image`] checks header and section table once, so that all later code can request a section by
+//! index, and gets either bytes that lie within the image or a reason. [`difo`] copies one DIF
+//! object out, and applies relocations to the copy. The result shares nothing with the image, and
+//! what was allocated for an image that turns out bad is freed with it.
+// Arithmetic on offsets within an image of at most `DOF_MAX` bytes, after they have been checked.
 #![allow(clippy::arithmetic_side_effects)]
 
 pub mod difo;
@@ -27,24 +27,24 @@ use dtrace_uapi::option::Opt;
 use image::Image;
 use zerocopy::FromZeros;
 
-/// One action of a clause, as it came.
+/// One action of a clause, as the image has it.
 #[derive(Debug)]
 pub struct ActionSpec {
     /// What to do.
     pub kind: Action,
     /// Its expression.
     pub difo: Option<Boxed<Difo>>,
-    /// Of an aggregation: how many of the preceding actions are its tuple.
+    /// For an aggregation: the number of preceding actions that are its tuple.
     pub ntuple: u32,
     /// Its argument.
     pub arg: u64,
-    /// The consumer's note.
+    /// A value of the consumer's, which is passed back to it.
     pub uarg: u64,
     /// The format of a printf-like action, without NUL.
     pub format: Option<Vec<u8>>,
 }
 
-/// One clause: which probes, under which condition, what to do.
+/// One clause: its probes, its condition, its actions.
 #[derive(Debug)]
 pub struct Clause {
     /// Globs for the probes, or an id.
@@ -53,7 +53,7 @@ pub struct Clause {
     pub predicate: Option<Boxed<Difo>>,
     /// The actions, in order.
     pub actions: Vec<ActionSpec>,
-    /// The consumer's note.
+    /// A value of the consumer's, which is passed back to it.
     pub uarg: u64,
 }
 
@@ -75,7 +75,7 @@ impl ActionSpec {
             kind,
             difo,
             ntuple: desc.ntuple,
-            // A format's offset means nothing outside of the image.
+            // A format's offset has no meaning outside of the image.
             arg: if kind.is_printf_like() { 0 } else { desc.arg },
             uarg: desc.uarg,
             format,
@@ -159,7 +159,7 @@ fn read_options(image: &Image<'_>, index: SecIdx, out: &mut Vec<(Opt, u64)>) -> 
     Ok(())
 }
 
-/// What a DOF image asks for.
+/// What a DOF image requests.
 #[derive(Debug, Default)]
 pub struct Enabling {
     clauses: Vec<Clause>,
@@ -168,15 +168,16 @@ pub struct Enabling {
     memory: usize,
 }
 
-/// Bytes that a copied byte of the image takes at most, both prepared and not.
+/// Maximum memory of a copied byte of the image, in bytes: the copy and its prepared form together.
 const PREPARED: usize = 16;
-/// Bytes that a clause, or an action, takes besides.
+/// Additional memory of a clause or an action, in bytes.
 const ACTION: usize = 1024;
 
 impl Enabling {
     /// Reads an image.
     ///
-    /// Errors: `E2BIG` where it or its list of actions is too long, `ENOMEM`, and `EINVAL` with a reason for all else.
+    /// Errors: `E2BIG` if the image or a part of it is too big or has too many actions, `ENOMEM`,
+    /// and `EINVAL` with a reason for all else.
     pub fn parse(image: &[u8]) -> Result<Self, Reason> {
         let image = Image::new(image)?;
         let mut this = Self::default();
@@ -204,22 +205,22 @@ impl Enabling {
         Ok(this)
     }
 
-    /// How much memory it takes at most, prepared as well, bytes.
+    /// Returns the maximum memory that it takes, with its prepared form, in bytes.
     pub fn memory(&self) -> usize {
         self.memory
     }
 
-    /// The clauses in the order of the program.
+    /// Returns the clauses, in the order of the program.
     pub fn clauses(&self) -> &[Clause] {
         &self.clauses
     }
 
-    /// The walkers, which belong to no probe.
+    /// Returns the walkers, which belong to no probe.
     pub fn walkers(&self) -> &[Clause] {
         &self.walkers
     }
 
-    /// The options that the image sets, in order.
+    /// Returns the options that the image sets, in order.
     pub fn options(&self) -> &[(Opt, u64)] {
         &self.options
     }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 //! The aggregating functions: size, initial value and update of their data.
-// Offsets within an entry that the builder has laid out.
+// Arithmetic on offsets within an entry, which the builder has laid out.
 #![allow(clippy::arithmetic_side_effects)]
 
 use super::float::Float;
@@ -16,9 +16,9 @@ use dtrace_uapi::action::{quantize_bucket, Action, Llquantize, Lquantize, QUANTI
 pub enum Function {
     /// Number of calls.
     Count,
-    /// Least value.
+    /// Minimum.
     Min,
-    /// Greatest value.
+    /// Maximum.
     Max,
     /// Count and total.
     Avg,
@@ -26,18 +26,19 @@ pub enum Function {
     Sum,
     /// Count, total, and a sum of squares of 128 bits.
     Stddev,
-    /// Powers of two.
+    /// Distribution by powers of two.
     Quantize,
-    /// Equal steps.
+    /// Distribution by equal steps.
     Lquantize(Lquantize),
-    /// Equal steps within orders of magnitude.
+    /// Distribution by equal steps within orders of magnitude.
     Llquantize(Llquantize),
-    /// Of floating-point numbers.
+    /// A function of floating-point numbers.
     Float(Float),
 }
 
 impl Function {
-    /// The function of an aggregating action.
+    /// Returns the function of an aggregating action. `EINVAL` for other actions, and for bad
+    /// parameters.
     pub fn new(action: Action, arg: u64) -> Result<Self, Reason> {
         let bad = |name| Err(Reason::invalid("bad parameters").about(name));
         Ok(match action {
@@ -69,7 +70,7 @@ impl Function {
         })
     }
 
-    /// Size of the data, bytes.
+    /// Returns the size of the data, in bytes.
     pub fn size(self) -> usize {
         8 * match self {
             Self::Count | Self::Min | Self::Max | Self::Sum => 1,
@@ -98,7 +99,7 @@ impl Function {
         set_word(mem, at, first);
     }
 
-    /// Whether the function counts, so that an increment other than 1 makes sense.
+    /// Whether the function is a distribution, which can count a value more than once.
     pub fn is_distribution(self) -> bool {
         matches!(
             self,
@@ -106,7 +107,7 @@ impl Function {
         )
     }
 
-    /// What an update takes of a firing's budget, beyond that of its instructions.
+    /// Returns the units that an update takes from the budget, beyond those of its instructions.
     #[inline(always)]
     pub fn cost(self) -> usize {
         match self {
@@ -116,7 +117,7 @@ impl Function {
         }
     }
 
-    /// Adds `value` to the data at `at`, in a distribution `increment` times.
+    /// Adds `value` to the data at `at`; in a distribution, `increment` times.
     #[inline(always)]
     pub fn update(&self, mem: &mut [u8], at: usize, value: u64, increment: u64) {
         match *self {
@@ -139,7 +140,8 @@ impl Function {
         }
     }
 
-    /// The rest of [`update`](Self::update): the functions that are asked for less often, or cost more than a call.
+    /// The rest of [`update`](Self::update): functions that are used less often, or cost more than
+    /// a call.
     #[inline(never)]
     fn update_rarer(&self, mem: &mut [u8], at: usize, value: u64, increment: u64) {
         match *self {
@@ -171,7 +173,7 @@ impl Function {
 pub(super) mod tests {
     use super::*;
 
-    /// The data after `values`, between words that stay as they are.
+    /// Returns the data after `values`. Checks that the words on both sides stay as they are.
     pub fn after(function: Function, values: impl Iterator<Item = u64>) -> std::vec::Vec<u64> {
         let mut mem = std::vec![0xaa; function.size() + 16];
         function.init(&mut mem, 8);

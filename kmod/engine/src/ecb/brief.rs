@@ -1,12 +1,14 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Clauses that cannot fault, but for an argument that lies in memory: thread-locals that are numbers, and aggregations without a key.
+//! Clauses that cannot fault, except by an argument that lies in memory. They consist of
+//! thread-local variables that are numbers, and of aggregations without a key.
 //!
-//! To measure how long something takes is what most tracing is for, and is written with two clauses: one notes the time in a
-//! thread-local where it begins, the other aggregates the difference where it ends. Nothing in them can fault, needs scratch memory
-//! or a budget, or writes a record; so they run here, by moves that know at once what to do. A [`Brief`] is a whole clause but for
-//! a condition on a built-in variable, which is its [`Guard`](super::short::Guard).
+//! Most tracing measures how long something takes. That is written with two clauses: one stores the
+//! time in a thread-local variable where it begins, the other aggregates the difference where it
+//! ends. Nothing in them can fault, needs scratch memory or a budget, or writes a record. So they
+//! run here, as moves that need no decoding. A [`Brief`] is the whole clause except a condition on
+//! a built-in variable, which is its [`Guard`](super::short::Guard).
 
 use super::fire::{in_action, update_only, Failed, Outputs};
 use super::{Act, Action, Aggregate};
@@ -19,18 +21,18 @@ use crate::error::NoMem;
 use crate::machine::{BadAddr, Machine};
 use crate::mem::Vec;
 
-/// A number that can be had without a fault.
+/// A number that can be computed without a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Amount {
     Const(u64),
     Quick(Quick),
     Local(Local),
-    /// The first without the second.
+    /// The first less the second.
     Since(Quick, Local),
 }
 
 impl Amount {
-    /// What `program` returns, if it is one.
+    /// Returns what `program` computes, if it is such a number.
     fn of(program: &Program) -> Option<Self> {
         Some(match *program {
             Program::Const(value) => Self::Const(value),
@@ -52,7 +54,7 @@ impl Amount {
     }
 }
 
-/// The variable, at once where it is the time.
+/// Reads the variable; if it is the time, without a call.
 #[inline(always)]
 fn soon<M: Machine>(m: &M, at: At, var: Quick) -> Result<u64, BadAddr> {
     match var {
@@ -66,7 +68,8 @@ fn less_soon<M: Machine>(m: &M, at: At, var: Quick) -> Result<u64, BadAddr> {
     quick(m, at, var)
 }
 
-/// The fault of an action whose argument is not there. Each of them loads it first.
+/// Returns the fault of an action whose argument cannot be loaded. Every such action loads it in
+/// its first instruction.
 fn not_there(action: u32) -> impl Fn(BadAddr) -> Failed {
     move |bad| {
         let trap = bad.into();
@@ -77,7 +80,7 @@ fn not_there(action: u32) -> impl Fn(BadAddr) -> Failed {
 /// What an action does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Move {
-    /// Nothing here.
+    /// Does nothing in the kernel.
     Nothing,
     /// Assigns a built-in variable.
     Assign(Local, Quick),
@@ -88,7 +91,7 @@ enum Move {
 }
 
 impl Move {
-    /// The move that `act` is, if it is one.
+    /// Returns the move that `act` is, if it is one.
     fn of(act: &Act) -> Option<Self> {
         match act {
             Act::Nothing => Some(Self::Nothing),
@@ -114,14 +117,15 @@ impl Move {
 /// A clause that cannot fault.
 #[derive(Debug)]
 pub struct Brief {
-    /// It runs if this is not 0.
+    /// If set, the clause runs only if this is not 0.
     when: Option<Local>,
     /// One for each of the clause's actions.
     moves: Vec<Move>,
 }
 
 impl Brief {
-    /// What the clause of these amounts to, if it is this and records nothing.
+    /// Returns the brief clause of this predicate and these actions, if they make one. The caller
+    /// must check that the clause has no record: one without actions may have.
     pub fn of(predicate: Option<&Program>, actions: &[Action]) -> Result<Option<Self>, NoMem> {
         let when = match predicate {
             None => None,
@@ -141,7 +145,8 @@ impl Brief {
         Ok(Some(Self { when, moves }))
     }
 
-    /// Runs it, if its condition holds; whether it does. `actions` are those that it was made of.
+    /// Runs the clause if its condition holds, and returns whether it does. `actions` are those
+    /// that the clause was made of.
     #[inline(always)]
     pub fn run<M: Machine>(
         &self,

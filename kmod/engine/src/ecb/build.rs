@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! From a clause as it came to one that is ready to fire.
-// Sizes that `Layout` bounds, and indexes of actions.
+//! Builds a clause that is ready to fire from one as the image has it.
+// Arithmetic on sizes that `Layout` bounds, and on indexes of actions.
 #![allow(clippy::arithmetic_side_effects)]
 
 use super::aggregation::Function;
@@ -31,24 +31,24 @@ use dtrace_uapi::limits::FRAMES_MAX;
 use dtrace_uapi::option::Opt;
 use dtrace_uapi::types::{AggId, DifType, Epid, DIF_TF_BYREF, DIF_TF_BYUREF, DIF_TYPE_STRING};
 
-/// Most formats of a consumer: their numbers have 16 bits, and 0 is none.
+/// Maximum number of formats of a consumer: their numbers have 16 bits, and 0 means none.
 const FORMATS_MAX: usize = 0xffff;
 
-/// Nobody waits for what is built.
+/// The caller was killed, so the result is not needed.
 const INTERRUPTED: Reason = Reason::new(Errno::EINTR, "interrupted");
 
-/// What the clauses of a consumer share and add to.
+/// What the clauses of a consumer share, and add to.
 #[derive(Debug, Default)]
 pub struct Shared {
     /// The variables.
     pub table: Table,
     /// The strings of all programs.
     pub strings: Vec<u8>,
-    /// The formats; the number of the first is 1.
+    /// The formats; their numbers start at 1.
     pub formats: Vec<Vec<u8>>,
-    /// How many aggregations there are; ids begin with 1.
+    /// Number of aggregations; their ids start at 1.
     pub aggregations: AggId,
-    /// Size of the greatest key of an associative array, bytes.
+    /// Maximum size of a key of an associative array, in bytes.
     pub key_size: usize,
     /// A clause uses speculations.
     pub speculates: bool,
@@ -57,7 +57,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// The same once more, to be added to.
+    /// Returns a copy, to which may be added.
     pub fn copy(&self) -> Result<Self, NoMem> {
         Ok(Self {
             table: self.table.copy()?,
@@ -73,25 +73,25 @@ impl Shared {
     }
 }
 
-/// What building has to know about the consumer.
+/// What building needs to know about the consumer.
 pub struct Context<'a> {
-    /// Of the opener.
+    /// Rights of the opener.
     pub privileges: Privileges,
-    /// Of the platform.
+    /// Features of the platform.
     pub features: Features,
-    /// Destructive actions are allowed and asked for.
+    /// Destructive actions are allowed and requested.
     pub destructive: bool,
-    /// Size of a string.
+    /// Size of a string, in bytes.
     pub strsize: usize,
     /// Loops are allowed.
     pub loops: bool,
-    /// Whether nobody waits for it any more.
+    /// Whether the caller was killed.
     pub is_killed: fn() -> bool,
-    /// Options, with their defaults.
+    /// Returns the value of an option, or its default.
     pub option: &'a dyn Fn(Opt) -> u64,
 }
 
-/// How much data an action has, and of which kind.
+/// Size and final argument of an action's data.
 struct Plan {
     size: usize,
     arg: u64,
@@ -100,13 +100,14 @@ struct Plan {
 struct Builder<'a> {
     cx: &'a Context<'a>,
     shared: &'a mut Shared,
-    /// A destructive subroutine was called.
+    /// A destructive subroutine was called since this was cleared.
     destroys: bool,
-    /// A program looks for dynamic variables.
+    /// A program looks up dynamic variables.
     dynamics: bool,
-    /// Where the last action recorded the size of the memory that follows.
+    /// The range of the record in which the last action recorded the size of the memory that
+    /// follows.
     asked: Option<Range<usize>>,
-    /// It is a walker's.
+    /// It builds a walker's program.
     walker: bool,
 }
 
@@ -117,7 +118,8 @@ fn frames(count: u32) -> Result<u32, Reason> {
     Ok(count)
 }
 
-/// Builds a clause. After an unsuccessful attempt `shared` has parts of it (declarations, strings, formats) and is to be dropped.
+/// Builds a clause. After an error `shared` has parts of it (declarations, strings, formats) and
+/// must be dropped.
 pub fn build(clause: &Clause, cx: &Context<'_>, shared: &mut Shared) -> Result<Prepared, Reason> {
     let mut builder = Builder::new(cx, shared, false);
     let predicate = match &clause.predicate {
@@ -126,10 +128,10 @@ pub fn build(clause: &Clause, cx: &Context<'_>, shared: &mut Shared) -> Result<P
     };
     let mut actions = Vec::with_capacity(clause.actions.len())?;
     let mut records = Vec::with_capacity(clause.actions.len())?;
-    // Of the predicate: it comes before everything.
+    // Ignores calls of the predicate, which comes before all actions.
     builder.destroys = false;
     let mut layout = Layout::RECORD;
-    // A clause that does nothing, or nothing but to speculate, records that its probe fired.
+    // A clause without actions, or with nothing but `speculate()`, records that its probe fired.
     let mut recording = clause
         .actions
         .iter()
@@ -163,7 +165,7 @@ pub fn build(clause: &Clause, cx: &Context<'_>, shared: &mut Shared) -> Result<P
         actions.push(Action { number, act })?;
         next += 1;
     }
-    // By whole EPIDs, so that padding can be told from records wherever one ends.
+    // Whole EPIDs, so that padding can be told from records wherever one ends.
     let size = if recording {
         layout.size().next_multiple_of(size_of::<Epid>())
     } else {
@@ -178,7 +180,8 @@ pub fn build(clause: &Clause, cx: &Context<'_>, shared: &mut Shared) -> Result<P
     let principal = if order.speculated() { 0 } else { size };
     let short = predicate.is_none();
     let price = price(predicate.as_ref(), &actions, principal);
-    // What takes long is to be asked in between whether it may go on.
+    // A clause that takes long must check in between whether it may go on, which these paths do
+    // not.
     let fits = price <= PORTION as usize;
     Ok(Prepared {
         price,
@@ -202,11 +205,12 @@ pub fn build(clause: &Clause, cx: &Context<'_>, shared: &mut Shared) -> Result<P
     })
 }
 
-/// First and last action of each aggregation, the last aggregation first.
+/// First and last action of each aggregation; the last aggregation comes first.
 struct Tuples(Vec<(usize, usize)>);
 
 impl Tuples {
-    /// The last action of the tuple that starts with action `start`, if one does.
+    /// Removes the tuple that starts with action `start`, if there is one, and returns its last
+    /// action.
     fn pop_if_starts(&mut self, start: usize) -> Option<usize> {
         match self.0.last() {
             Some((first, _)) if *first == start => self.0.pop().map(|(_, last)| last),
@@ -235,7 +239,8 @@ fn tuple_starts(actions: &[ActionSpec]) -> Result<Tuples, Reason> {
     Ok(Tuples(out))
 }
 
-/// Builds a walker's program, with variables of its own; how many bytes those take.
+/// Builds a walker's program, which has variables of its own. Also returns the size of those, in
+/// bytes.
 pub fn walker(
     difo: &Difo,
     cx: &Context<'_>,
@@ -259,7 +264,8 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Verifies and prepares an object. That takes milliseconds at most, of an image with thousands of objects much longer.
+    /// Verifies and prepares an object. That takes milliseconds at most. An image with thousands of
+    /// objects takes much longer, so each object is refused once the caller was killed.
     fn program(&mut self, difo: &Difo) -> Result<Program, Reason> {
         if (self.cx.is_killed)() {
             return Err(INTERRUPTED);
@@ -295,7 +301,8 @@ impl<'a> Builder<'a> {
         Ok(program)
     }
 
-    /// Adds a string table to the consumer's; returns where it begins. The objects of one program often share one table.
+    /// Adds a string table to the consumer's, and returns its offset. The objects of one program
+    /// often share one table, so a table that is at the end already is not added again.
     fn strings(&mut self, add: &[u8]) -> Result<usize, Reason> {
         let all = &mut self.shared.strings;
         let tail = all.len().saturating_sub(add.len());
@@ -313,7 +320,7 @@ impl<'a> Builder<'a> {
             .ok_or(Reason::invalid("action without an expression"))
     }
 
-    /// Size of the data of an object's result.
+    /// Returns the size of the data of an object's result, in bytes.
     fn result_size(&self, ty: &DifType, kind: Kind, arg: u64) -> Result<usize, Reason> {
         if ty.kind == DIF_TYPE_STRING {
             return Ok(self.cx.strsize);
@@ -327,7 +334,7 @@ impl<'a> Builder<'a> {
         Ok(0)
     }
 
-    /// Size and final argument of an action's data.
+    /// Returns size and final argument of an action's data.
     fn plan(&self, spec: &ActionSpec) -> Result<Plan, Reason> {
         let option = |opt| (self.cx.option)(opt);
         let ty = spec.difo.as_ref().map(|difo| difo.rtype);
@@ -408,13 +415,13 @@ impl<'a> Builder<'a> {
             (true, false) => Shape::UserBytes,
             (false, true) => Shape::String,
             (false, false) if ty.flags & DIF_TF_BYREF != 0 => Shape::Bytes,
-            // tracemem(address, size) of an expression whose size is the action's.
+            // `tracemem(address, size)`: the size is the action's, and the expression has none.
             (false, false) if memory && ty.size == 0 => Shape::Bytes,
             (false, false) => Shape::Value(ty.size as u8),
         }
     }
 
-    /// What an action writes, `None` where it has no data.
+    /// Returns what an action writes; `None` if it has no data.
     fn datum(&mut self, spec: &ActionSpec, plan: &Plan) -> Result<Option<Datum>, Reason> {
         if plan.size == 0 {
             return Ok(None);
@@ -446,7 +453,7 @@ impl<'a> Builder<'a> {
         let Some(format) = &spec.format else {
             return Ok(0);
         };
-        // It is compared with all others.
+        // The format is compared with all others, which may take long.
         if (self.cx.is_killed)() {
             return Err(INTERRUPTED);
         }
@@ -486,7 +493,7 @@ impl<'a> Builder<'a> {
         })
     }
 
-    /// An action that is no part of an aggregation.
+    /// Builds an action that is not part of an aggregation.
     fn action(
         &mut self,
         spec: &ActionSpec,
@@ -534,7 +541,7 @@ impl<'a> Builder<'a> {
         Ok((act, record))
     }
 
-    /// An aggregation: its tuple, of which the first is action `before + 1`, and itself.
+    /// Builds an aggregation from its tuple, whose first action is number `before + 1`, and itself.
     fn aggregate(&mut self, tuple: &[ActionSpec], before: u32) -> Result<Aggregate, Reason> {
         let (itself, mut keys) = tuple
             .split_last()
@@ -547,8 +554,8 @@ impl<'a> Builder<'a> {
         };
         let mut increment = None;
         if let Some((last, others)) = keys.split_last() {
-            // An expression without data at the end of the tuple is no key: it is the value, or, where the action has
-            // its value itself, the increment.
+            // An expression without data at the end of the tuple is not a key. It is the value or,
+            // if the action itself has the value, the increment.
             if last.kind == Kind::Difexpr && self.plan(last)?.size == 0 {
                 let program = self.program(self.required(last)?)?;
                 if value.is_none() {

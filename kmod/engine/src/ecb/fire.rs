@@ -1,11 +1,12 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Running a clause: predicate, actions, data.
+//! Runs a clause: predicate, actions, data.
 //!
-//! A key is built in a buffer of its own, with strings filled up with zeros to the next word, hashed and compared over
-//! what was used of it, and copied only when it is new. The place of an aggregation's last entry is remembered: where the
-//! key is the same again, or where there is none, nothing is looked up.
+//! A key is built in a buffer of its own, in which strings are padded with zeros to the next word.
+//! It is hashed and compared over the bytes in use, and copied only if it is new. The place of an
+//! aggregation's last entry is remembered: if the key is the same again, or if there is no key,
+//! nothing is looked up.
 
 use super::execname;
 use super::price::{did, of_action, of_key, spend, spend_price};
@@ -28,35 +29,35 @@ use crate::spec::buffer::Pieces;
 use dtrace_uapi::limits::{CHILL_INTERVAL, CHILL_MAX};
 use dtrace_uapi::var::Var;
 
-/// What a CPU needs besides the machine to run clauses.
+/// What a CPU needs to run clauses, besides the state of programs.
 #[derive(Debug)]
 pub struct Outputs {
-    /// Records.
+    /// The principal buffer.
     pub principal: Principal,
-    /// Aggregations.
+    /// The aggregation buffer.
     pub aggregations: Aggregations,
     /// Records of speculations.
     pub pieces: Pieces,
-    /// The key of an aggregation.
+    /// The buffer in which keys of aggregations are built.
     pub key: Bytes,
-    /// How many bytes of each part of the key are used.
+    /// Number of bytes in use of each part of the key.
     pub used: Vec<usize>,
-    /// Where the last entry of each aggregation is: generation (high half) and offset.
+    /// The place of the last entry of each aggregation: generation (high half) and offset.
     pub slots: Vec<u64>,
-    /// Where the entries are of stacks that have come before, by their numbers.
+    /// The entries of user stacks that came before, by the stacks' numbers.
     pub stacks: Vec<Counted>,
-    /// When the interval of `chill()` began, and how much was used of it.
+    /// The beginning of the current interval of `chill()`, and how much of it was used, in ns.
     pub chill: (u64, u64),
 }
 
 /// How a clause ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The predicate was false, or all is done.
+    /// The predicate was false, or everything has been done.
     Done,
     /// There was no room for the record.
     Dropped,
-    /// A speculation was committed, for which there may have been no room.
+    /// A speculation was committed; there may have been no room for its records.
     Committed,
 }
 
@@ -65,7 +66,7 @@ pub enum End {
 pub struct Failed {
     /// The action.
     pub action: u32,
-    /// What happened there.
+    /// The trap, and the instruction.
     pub stopped: Stopped,
 }
 
@@ -73,8 +74,9 @@ pub(super) fn in_action(action: u32) -> impl Fn(Stopped) -> Failed {
     move |stopped| Failed { action, stopped }
 }
 
-/// Runs a clause. `last` says that this is `END`; `size_at` tells the size of the record that begins a piece of the
-/// principal buffer; `exits` does what `exit()` does to the consumer, and says whether that call is the one that counts.
+/// Runs a clause. `last` says that this is `END`. `size_at` returns the size of the record at the
+/// beginning of a slice of the principal buffer. `exits` has the effect of `exit()` on the
+/// consumer, and returns whether this call of it counts.
 #[inline(always)]
 pub fn run<M: Machine>(
     clause: &Prepared,
@@ -118,7 +120,8 @@ pub fn run<M: Machine>(
             }
             Act::Exit(field) => {
                 write_record(field, base, env, out)?;
-                // Nothing after it undoes it. Where another CPU was first, there is no second record of it.
+                // The exit counts even if a later action faults. If another CPU called `exit()`
+                // first, this record of it is not kept.
                 if !exits() {
                     return Ok(End::Done);
                 }
@@ -164,7 +167,7 @@ fn write_record<M: Machine>(
     write(&field.datum, to, env).map_err(in_action(field.action))
 }
 
-/// Writes a datum.
+/// Writes a datum, and clears what a stack leaves of its room.
 #[inline]
 pub(super) fn write<M: Machine>(
     datum: &Datum,
@@ -178,7 +181,7 @@ pub(super) fn write<M: Machine>(
     Ok(())
 }
 
-/// Writes a datum; returns how many of its bytes mean something. A string's last one is its NUL.
+/// Writes a datum; returns the number of meaningful bytes. The last one of a string is its NUL.
 #[inline]
 fn write_used<M: Machine>(
     datum: &Datum,
@@ -219,7 +222,7 @@ fn write_value<M: Machine>(
 ) -> Result<usize, Stopped> {
     if let (Program::Builtin { var, .. }, Shape::String) = (program, shape) {
         if is_string(*var) {
-            // Straight to its place, without a stop in scratch memory.
+            // Written directly to its place, not by way of scratch memory.
             let n = env.with_builtin_str(*var, |text| {
                 let n = text.len().min(to.len().saturating_sub(1));
                 if let (Some(to), Some(from)) = (to.get_mut(..n), text.get(..n)) {
@@ -263,7 +266,7 @@ fn write_value<M: Machine>(
             let room = to.get_mut(..room).unwrap_or(&mut []);
             env.check_user_memory().map_err(trapped)?;
             let loaded = env.m.user_load_str(value, room);
-            // As much may have been read before a fault.
+            // A load that faults may have read as much as this.
             let n = *loaded.as_ref().unwrap_or(&room.len());
             let paid = spend(env, n);
             let n = loaded.map_err(|bad| trapped(bad.into()))?;
@@ -274,7 +277,7 @@ fn write_value<M: Machine>(
     Ok(to.len())
 }
 
-/// The instruction that returned the value.
+/// Returns the index of the instruction that returned the value.
 fn last_pc(program: &Program) -> u32 {
     match program {
         Program::Steps { steps, .. } => (steps.len() as u32).saturating_sub(1),
@@ -282,7 +285,8 @@ fn last_pc(program: &Program) -> u32 {
     }
 }
 
-/// Ends a string of `n` bytes: a NUL, and zeros to the next word. Returns its length with the NUL.
+/// Ends a string of `n` bytes with a NUL, and zeros to the next word. Returns its length with the
+/// NUL.
 #[inline(always)]
 fn end_string(to: &mut [u8], n: usize) -> usize {
     let n = n.min(to.len().saturating_sub(1));
@@ -295,12 +299,12 @@ fn end_string(to: &mut [u8], n: usize) -> usize {
     n.wrapping_add(1)
 }
 
-/// Whether two pieces are equal, by words.
+/// Whether two slices are equal, compared by words.
 #[inline(always)]
 pub(super) fn same_bytes(a: &[u8], b: &[u8]) -> bool {
     let (pairs_a, pairs_b) = (a.chunks_exact(16), b.chunks_exact(16));
     let (rest_a, rest_b) = (pairs_a.remainder(), pairs_b.remainder());
-    // To compare arrays the compiler would call for a function, which takes longer.
+    // Compares integers, because for arrays the compiler would call a function, which takes longer.
     let pair = |bytes: &[u8]| bytes.first_chunk().map(|pair| u128::from_ne_bytes(*pair));
     if a.len() != b.len() || pairs_a.zip(pairs_b).any(|(a, b)| pair(a) != pair(b)) {
         return false;
@@ -321,7 +325,7 @@ fn same_few(a: &[u8], b: &[u8]) -> bool {
     a.iter().zip(b).all(|(a, b)| a == b)
 }
 
-/// The value of an aggregation, and how often it counts.
+/// Returns the value of an aggregation, and how often it counts.
 #[inline(always)]
 fn value_of<M: Machine>(aggregate: &Aggregate, env: &mut Env<'_, M>) -> Result<(u64, u64), Failed> {
     let fail = in_action(aggregate.action);
@@ -337,7 +341,7 @@ fn value_of<M: Machine>(aggregate: &Aggregate, env: &mut Env<'_, M>) -> Result<(
     Ok((value, increment))
 }
 
-/// Aggregates without a key.
+/// Updates an aggregation without a key.
 #[inline(always)]
 fn aggregate_at_slot<M: Machine>(
     aggregate: &Aggregate,
@@ -349,7 +353,7 @@ fn aggregate_at_slot<M: Machine>(
     Ok(())
 }
 
-/// Adds `value` to the only entry of an aggregation without a key: its place is remembered.
+/// Adds `value` to the only entry of an aggregation without a key, whose place is remembered.
 #[inline(always)]
 pub(super) fn update_only(aggregate: &Aggregate, out: &mut Outputs, value: u64, increment: u64) {
     let slot = (aggregate.id as usize).wrapping_sub(1);
@@ -370,7 +374,7 @@ pub(super) fn update_only(aggregate: &Aggregate, out: &mut Outputs, value: u64, 
     );
 }
 
-/// Makes the only entry of an aggregation without a key.
+/// Adds the only entry of an aggregation without a key; `None` if there is no room for it.
 #[cold]
 fn first_at_slot(aggregate: &Aggregate, slot: usize, out: &mut Outputs) -> Option<usize> {
     let id = aggregate.id.to_ne_bytes();
@@ -387,8 +391,8 @@ fn first_at_slot(aggregate: &Aggregate, slot: usize, out: &mut Outputs) -> Optio
     Some(at)
 }
 
-/// Writes what is most often recorded and made keys of: numbers, and the name of the process. Returns how many of its bytes mean
-/// something; `None`: it is something else.
+/// Writes the data that are most often recorded and used as keys: numbers, and the name of the
+/// process. Returns the number of meaningful bytes; `None` for all other data.
 #[inline(always)]
 fn write_common<M: Machine>(
     field: &Field,
@@ -421,7 +425,8 @@ fn write_common<M: Machine>(
     }
 }
 
-/// Writes a part of a key; returns how many of its bytes distinguish it, with the zeros that fill up its last word.
+/// Writes a part of a key. Returns the number of bytes that distinguish it, with the zeros that
+/// fill its last word.
 #[inline(always)]
 fn write_key<M: Machine>(
     field: &Field,
@@ -453,7 +458,7 @@ fn aggregate_by_key<M: Machine>(
         *used = write_key(field, part_mut(key, field), env)?;
     }
     let (value, increment) = value_of(aggregate, env)?;
-    // The same key often comes again: then its entry is where it was.
+    // The same key often comes again: try the last entry first.
     let slot = slots.get_mut((aggregate.id as usize).wrapping_sub(1));
     let known = slot.as_ref().map_or(0, |slot| **slot);
     let generation = aggregations.generation();
@@ -479,7 +484,8 @@ fn aggregate_by_key<M: Machine>(
     Ok(())
 }
 
-/// Whether the aggregation has an entry of that key there. `used`: how many bytes of each part of the key distinguish it.
+/// Whether the aggregation's entry of that key is there. `used` is the number of bytes of each part
+/// of the key that distinguish it.
 #[inline(always)]
 fn is_entry(aggregate: &Aggregate, used: &[usize], key: &[u8], entry: &[u8]) -> bool {
     slice_at::<4>(entry, 0) == Some(&aggregate.id.to_ne_bytes())
@@ -492,7 +498,8 @@ fn is_entry(aggregate: &Aggregate, used: &[usize], key: &[u8], entry: &[u8]) -> 
         })
 }
 
-/// The entry of a key, which is made if there is none; `None`: there is no room for it. `used` as above.
+/// Returns the entry of a key, which is added if there is none; `None` if there is no room for it.
+/// `used` is as for [`is_entry`].
 #[inline(always)]
 pub(super) fn entry_of(
     aggregate: &Aggregate,
@@ -512,7 +519,7 @@ pub(super) fn entry_of(
         return found;
     }
     set_half(key, 0, aggregate.id);
-    // What distinguishes nothing is as it was before: the last key's.
+    // The bytes that distinguish nothing are still those of an earlier key.
     for (field, used) in parts() {
         let part = field.offset..field.offset.wrapping_add(field.size);
         let part = key.get_mut(part).and_then(|part| part.get_mut(*used..));
@@ -522,14 +529,14 @@ pub(super) fn entry_of(
     add(aggregate, aggregations, hash, key)
 }
 
-/// The part of a key that belongs to `field`.
+/// Returns the part of a key that belongs to `field`.
 #[inline(always)]
 fn part_mut<'k>(key: &'k mut Bytes, field: &Field) -> &'k mut [u8] {
     let range = field.offset..field.offset.wrapping_add(field.size);
     key.get_mut(range).unwrap_or(&mut [])
 }
 
-/// A new entry; `None` where there is no room for it.
+/// Adds an entry; `None` if there is no room for it.
 fn add(
     aggregate: &Aggregate,
     aggregations: &mut Aggregations,
@@ -542,13 +549,14 @@ fn add(
     Some(at)
 }
 
-/// A signal that cannot be sent is a fault: nobody else would tell of it.
+/// Turns a signal that could not be sent into a fault, because nothing else would report it.
 fn sent(was: bool) -> Result<(), Stopped> {
     was.then_some(())
         .ok_or(at_start(dtrace_uapi::fault::Fault::IllOp))
 }
 
-/// Actions that change the system; the builder lets them through only for destructive consumers.
+/// Runs an action that changes the system. The builder accepts those only for destructive
+/// consumers.
 #[cold]
 fn destructive<M: Machine>(
     act: &Act,

@@ -1,13 +1,14 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The aggregating functions of floating-point numbers.
+//! The aggregating functions of floating-point numbers (INV-8).
 //!
-//! Values and data are binary64. A sum is rounded at every addition, so its last bits depend on the order of the values and on
-//! which CPU had which. Least and greatest pass over NaN, unless there is nothing else. The standard deviation keeps a mean
-//! and the squares of the distances from it (Welford's method): a sum of squares would lose all of a deviation that is small
-//! beside the mean.
-// Offsets within an entry that the builder has laid out.
+//! Values and data are binary64. A sum is rounded at every addition, so its last bits depend on the
+//! order of the values and on their distribution over CPUs. Minimum and maximum ignore NaN, unless
+//! there is nothing else. The standard deviation keeps a mean and the sum of the squared distances
+//! from it (Welford's method): a sum of squares would lose all of a deviation that is small
+//! compared with the mean.
+// Arithmetic on offsets within an entry, which the builder has laid out.
 #![allow(clippy::arithmetic_side_effects)]
 
 use crate::buf::{add_word, set_word, word};
@@ -15,26 +16,26 @@ use crate::softfloat::{add, compare, div, from_u64, mul, sub, Double};
 use core::cmp::Ordering;
 use dtrace_uapi::action::Action;
 
-/// Bits of NaN: of what has no value yet.
+/// Bits of NaN, which stands for no value yet.
 const NOTHING: u64 = 0x7ff8_0000_0000_0000;
 
 /// An aggregating function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Float {
-    /// Least number.
+    /// Minimum.
     Min,
-    /// Greatest number.
+    /// Maximum.
     Max,
     /// Count and sum.
     Avg,
     /// Sum.
     Sum,
-    /// Count, mean, and squares of the distances from it.
+    /// Count, mean, and sum of the squared distances from it.
     Stddev,
 }
 
 impl Float {
-    /// The function of an action, if it is one.
+    /// Returns the function of an action, if it is one.
     pub(super) fn new(action: Action) -> Option<Self> {
         Some(match action {
             Action::FloatMin => Self::Min,
@@ -46,7 +47,7 @@ impl Float {
         })
     }
 
-    /// Words of the data.
+    /// Returns the number of words of the data.
     pub(super) fn words(self) -> usize {
         match self {
             Self::Min | Self::Max | Self::Sum => 1,
@@ -55,7 +56,7 @@ impl Float {
         }
     }
 
-    /// The first word of the data when nothing was aggregated; the others are zero.
+    /// Returns the first word of the data before any value; the others are zero.
     pub(super) fn first(self) -> u64 {
         match self {
             Self::Min | Self::Max => NOTHING,
@@ -63,7 +64,7 @@ impl Float {
         }
     }
 
-    /// How many floating-point operations an update is.
+    /// Returns the number of floating-point operations of an update.
     pub(super) fn operations(self) -> usize {
         match self {
             Self::Stddev => 7,
@@ -101,7 +102,7 @@ impl Float {
     }
 }
 
-/// Puts `value` at `at` if it compares so with what is there, or if that is no number.
+/// Stores `value` at `at` if it compares as `order` with the number there, or if that is NaN.
 fn replace(mem: &mut [u8], at: usize, value: Double, order: Ordering) {
     let there = Double(word(mem, at));
     let wins = compare(value, there) == Some(order) || compare(there, there).is_none();

@@ -1,26 +1,28 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Where data lie in a record and in an aggregation's entry.
+//! The layout of data in a record and in an aggregation's entry.
 //!
-//! A record begins with its header; each datum follows at the next multiple of its alignment. An aggregation's entry
-//! begins, at a multiple of 8, with the aggregation's id; key and data follow.
-// Sizes up to `SIZE_MAX`.
+//! A record begins with its header; each datum follows at the next multiple of its alignment. An
+//! entry of an aggregation begins, at a multiple of 8, with the aggregation's id; key and data
+//! follow.
+// Arithmetic on sizes up to `SIZE_MAX`.
 #![allow(clippy::arithmetic_side_effects)]
 
 use dtrace_uapi::ioctl::RecHdr;
 
-/// Places for data, one after the other.
+/// A layout to which data are added, one after the other.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
     size: usize,
     align: usize,
 }
 
-/// Most bytes of one record or entry: what a buffer could hold at all.
+/// Maximum size of one record or entry, in bytes.
 pub const SIZE_MAX: usize = 64 << 20;
 
-/// The alignment of data of `size` bytes: the greatest power of two up to 8 that divides it.
+/// Returns the alignment of data of `size` bytes: the greatest power of two up to 8 that divides
+/// it.
 pub const fn alignment(size: usize) -> usize {
     if size == 0 {
         1
@@ -47,7 +49,7 @@ impl Layout {
         align: 8,
     };
 
-    /// Adds `size` bytes; returns their offset. `None` where the whole gets too big.
+    /// Adds `size` bytes; returns their offset. `None` if the whole becomes too big.
     pub fn add(&mut self, size: usize) -> Option<usize> {
         let align = alignment(size);
         let offset = self.size.next_multiple_of(align);
@@ -57,12 +59,12 @@ impl Layout {
         Some(offset)
     }
 
-    /// Size so far, bytes.
+    /// Returns the size so far, in bytes.
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// Alignment of the whole.
+    /// Returns the alignment of the whole.
     pub fn align(&self) -> usize {
         self.align
     }

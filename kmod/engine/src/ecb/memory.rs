@@ -1,10 +1,11 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! `tracemem()` whose size is computed when the probe fires.
+//! `tracemem()` with a size that is computed when the probe fires.
 //!
-//! The record has room for the most that there may be. No more is read than was asked for, as the address may be good for no
-//! more; the rest is zeros. The size is the datum of the action before, so the record has it already.
+//! The record has room for the maximum size. No more is read than was requested, because no more
+//! may be readable at the address; the rest is zeros. The size is the datum of the action before,
+//! so it is in the record already.
 
 use super::fire::{in_action, write, Failed};
 use super::price::spend;
@@ -16,14 +17,15 @@ use core::ops::Range;
 /// Memory of which as much is recorded as the record says.
 #[derive(Debug)]
 pub struct Memory {
-    /// The memory, and room for the most of it.
+    /// The memory, and room for its maximum size.
     field: Field,
-    /// Where the record has the size.
+    /// The range of the record that has the size.
     size: Range<usize>,
 }
 
 impl Memory {
-    /// What `tracemem()` does that writes `field`; `size` is where the action before recorded how much of it, if it did.
+    /// Returns the action of a `tracemem()` that writes `field`. `size` is the range in which the
+    /// action before recorded how much of it, if it did.
     pub(super) fn act(field: Field, size: Option<Range<usize>>) -> Act {
         let bytes = matches!(
             field.datum,
@@ -38,12 +40,12 @@ impl Memory {
         }
     }
 
-    /// The memory, as if all of it were asked for.
+    /// Returns the memory, as if its maximum size were requested.
     pub(super) fn field(&self) -> &Field {
         &self.field
     }
 
-    /// How many bytes are asked for.
+    /// Returns the number of bytes that are requested.
     fn asked(&self, record: &[u8]) -> usize {
         let size = match record.get(self.size.clone()).unwrap_or(&[]) {
             [a] => u64::from(*a),
@@ -54,7 +56,7 @@ impl Memory {
         usize::try_from(size).unwrap_or(usize::MAX)
     }
 
-    /// Writes the memory to `record`, where its size is already.
+    /// Writes the memory to `record`, which has its size already.
     #[inline(never)]
     pub(super) fn write<M: Machine>(
         &self,

@@ -1,12 +1,17 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Clauses made ready to fire: actions, the layout of their records, aggregations.
+//! Clauses that are ready to fire: actions, the layout of their records, aggregations.
 //!
-//! A clause is built once and shared by all probes that it is bound to; [`layout`] says where in a record each action's
-//! data lie, [`build`] puts programs and places together, [`fire`] runs them, [`aggregation`] and [`float`] are the
-//! arithmetic of the aggregating functions, [`memory`] is `tracemem()` of a computed size, [`stacks`] writes stacks and counts by them, [`short`] and [`brief`] are the ways
-//! past all that; [`price`] is what it takes whatever the data is; [`rehearsal`] tells beforehand which user memory a clause will not find.
+//! A clause is built once and shared by all probes that it is bound to. The modules:
+//! - [`layout`] says where in a record each action's data lie.
+//! - [`build`] puts programs and places together, and [`fire`] runs them.
+//! - [`aggregation`] and [`float`] are the arithmetic of the aggregating functions.
+//! - [`memory`] is `tracemem()` with a computed size.
+//! - [`stacks`] writes stacks, and counts by them.
+//! - [`short`] and [`brief`] are the fast paths past all that.
+//! - [`price`] is what a clause takes whatever the data is.
+//! - [`rehearsal`] finds out beforehand which user memory a clause would miss.
 
 pub mod aggregation;
 pub mod brief;
@@ -43,9 +48,9 @@ pub enum Shape {
     Bytes,
     /// The string at the address.
     String,
-    /// The bytes at the user's address.
+    /// The bytes at the user address.
     UserBytes,
-    /// The string at the user's address.
+    /// The string at the user address.
     UserString,
 }
 
@@ -56,14 +61,14 @@ pub enum Datum {
     Expr {
         /// The expression.
         program: Program,
-        /// What is written of it.
+        /// What is written of its result.
         shape: Shape,
     },
     /// A kernel stack, of as many frames as there is room for.
     Stack,
-    /// Process id and user stack, and frames of interpreted code behind it where there is room.
+    /// Process id and user stack, followed by frames of interpreted code if there is room.
     Ustack {
-        /// How many frames at most, but for the latter.
+        /// Maximum number of frames, not counting those of interpreted code.
         frames: u32,
     },
     /// A kernel address.
@@ -75,11 +80,11 @@ pub enum Datum {
 /// A datum and its place.
 #[derive(Debug)]
 pub struct Field {
-    /// What.
+    /// The datum.
     pub datum: Datum,
-    /// Where, from the beginning of the record or of the aggregation's entry.
+    /// Its offset from the beginning of the record or of the aggregation's entry.
     pub offset: usize,
-    /// Its size, bytes.
+    /// Its size, in bytes.
     pub size: usize,
     /// The action that it belongs to, from 1.
     pub action: u32,
@@ -92,11 +97,11 @@ pub struct Aggregate {
     pub id: AggId,
     /// Its key.
     pub keys: Vec<Field>,
-    /// Size of id and key, bytes.
+    /// Size of id and key, in bytes.
     pub key_size: usize,
-    /// What is aggregated; nothing for `count()`.
+    /// The value that is aggregated; `None` for `count()`.
     pub value: Option<Program>,
-    /// How often it counts in a distribution; once if nothing says otherwise.
+    /// How often the value counts in a distribution; `None` for once.
     pub increment: Option<Program>,
     /// The action of the value, from 1.
     pub action: u32,
@@ -104,9 +109,9 @@ pub struct Aggregate {
     pub function: Function,
     /// Offset of its data in the entry.
     pub offset: usize,
-    /// Size of an entry, bytes.
+    /// Size of an entry, in bytes.
     pub size: usize,
-    /// The records of key and data, relative to the id.
+    /// Descriptions of key and data; offsets are relative to the id.
     pub records: Vec<RecDesc>,
 }
 
@@ -115,11 +120,11 @@ pub struct Aggregate {
 pub enum Act {
     /// Writes data.
     Record(Field),
-    /// Writes as much memory as the record says.
+    /// Writes as much memory as the record says: `tracemem()` with a computed size.
     Memory(Memory),
     /// Evaluates an expression for its effect.
     Effect(Program),
-    /// Ends the tracing; the status is data too.
+    /// Ends the tracing; the exit status is data.
     Exit(Field),
     /// Aggregates.
     Aggregate(Aggregate),
@@ -133,20 +138,20 @@ pub enum Act {
     Panic,
     /// Spins.
     Chill(Program),
-    /// Records to a speculation what follows; ends the clause where that cannot be.
+    /// Records what follows in a speculation; ends the clause if that is not possible.
     Speculate(Program),
     /// Moves a speculation's records to the principal buffer.
     Commit(Program),
-    /// Forgets a speculation's records.
+    /// Drops a speculation's records.
     Discard(Program),
-    /// Leaves all to the consumer.
+    /// Does nothing in the kernel; the consumer acts on the record.
     Nothing,
 }
 
 /// An action and its number.
 #[derive(Debug)]
 pub struct Action {
-    /// From 1, as `ERROR` counts.
+    /// From 1; `ERROR` reports this number.
     pub number: u32,
     /// What it does.
     pub act: Act,
@@ -155,49 +160,50 @@ pub struct Action {
 /// A clause that is ready to fire.
 #[derive(Debug)]
 pub struct Prepared {
-    /// The condition, where it can be asked before anything is made ready.
+    /// The condition, if it can be tested before per-firing state is set up.
     pub guard: Option<Guard>,
-    /// The condition otherwise.
+    /// The condition, if there is one and it is not a guard.
     pub predicate: Option<Program>,
-    /// All that is done, where that is no more than to count.
+    /// The only action, if it is `count()` without a key or by the name of the process.
     pub tally: Option<Tally>,
-    /// The same, by a number.
+    /// The only action, if it is `count()` by a number.
     pub tally_by: Option<TallyBy>,
-    /// The same, by a stack.
+    /// The only action, if it is `count()` by a stack.
     pub tally_stack: Option<TallyStack>,
-    /// The same where it is to record what cannot fault.
+    /// All actions, if they record values that cannot fault.
     pub note: Option<Note>,
-    /// The whole clause but for the guard, where none of it can fault.
+    /// The whole clause except the guard, if nothing in it can fault.
     pub brief: Option<Brief>,
-    /// A program looks for thread-locals or elements of associative arrays.
+    /// A program looks up thread-local variables or elements of associative arrays.
     pub dynamics: bool,
     /// It loads user memory.
     pub reads_user: bool,
-    /// It asks for an argument of the probe.
+    /// It reads an argument of the probe.
     pub reads_args: bool,
     /// The actions.
     pub actions: Vec<Action>,
-    /// Size of the record with its header; 0 where the clause records nothing.
+    /// Size of the record with its header, in bytes; 0 if the clause records nothing.
     pub size: usize,
-    /// Room that the record takes in the principal buffer: `size`, or 0 where it goes to a speculation.
+    /// Room of the record in the principal buffer: `size`, or 0 if the record goes to a
+    /// speculation.
     pub principal: usize,
     /// Alignment of the record, a power of two.
     pub align: usize,
-    /// Records of the principal buffer.
+    /// Descriptions of the record's data.
     pub records: Vec<RecDesc>,
-    /// The consumer's note.
+    /// A value of the consumer's, which is passed back to it.
     pub uarg: u64,
-    /// What it takes of a firing's budget whatever the data is, units.
+    /// What it takes from the budget whatever the data is, in units.
     pub price: usize,
 }
 
 impl Prepared {
-    /// What the record is charged in the principal buffer; 0 where nothing goes there.
+    /// Returns the charge of the record in the principal buffer; 0 if nothing goes there.
     pub fn charge(&self) -> usize {
         self.principal.saturating_sub(RECORD_TIME)
     }
 
-    /// The aggregating actions.
+    /// Returns the aggregating actions.
     pub fn aggregates(&self) -> impl Iterator<Item = &Aggregate> {
         self.actions.iter().filter_map(|action| match &action.act {
             Act::Aggregate(aggregate) => Some(aggregate),

@@ -1,12 +1,14 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Which actions of a clause may follow `speculate()` and `commit()`, and which may not come before.
+//! The order of actions: which actions of a clause may follow `speculate()` and `commit()`, and
+//! which may not come before them.
 //!
-//! A clause has one record. It goes to the principal buffer or, from `speculate()` on, to a speculation; so that decides
-//! before anything is recorded, and for all of the clause. What cannot be taken back is not speculative: aggregations,
-//! `exit()`, destructive actions. A committed speculation's records come to lie where the clause's own would, so the
-//! clause has none.
+//! A clause has one record. It goes to the principal buffer or, if there is a `speculate()`, to a
+//! speculation. So `speculate()` comes before anything is recorded, and decides for the whole
+//! clause. What cannot be taken back is not speculative: aggregations, `exit()`, destructive
+//! actions. The records of a committed speculation go where the clause's own would, so a clause
+//! with `commit()` has none.
 
 use crate::error::Reason;
 use dtrace_uapi::action::Action as Kind;
@@ -25,17 +27,17 @@ fn refuse(name: &'static str, text: &'static str) -> Result<(), Reason> {
 }
 
 impl Order {
-    /// The record goes to a speculation.
+    /// Whether the record goes to a speculation.
     pub(super) fn speculated(&self) -> bool {
         self.speculated
     }
 
-    /// There are actions on speculations.
+    /// Whether there are actions on speculations.
     pub(super) fn speculates(&self) -> bool {
         self.speculated || self.committed || self.discarded
     }
 
-    /// An aggregation follows.
+    /// Notes that an aggregation follows; an error if it may not.
     pub(super) fn aggregate(&self) -> Result<(), Reason> {
         match (self.speculated, self.committed) {
             (true, _) => refuse("speculate", "aggregating action may not follow"),
@@ -44,7 +46,8 @@ impl Order {
         }
     }
 
-    /// An action of this kind follows; `records` says whether it has data, `destroys` whether its expression is destructive.
+    /// Notes that an action of this kind follows; an error if it may not. `records` says whether it
+    /// has data, `destroys` whether its expression is destructive.
     pub(super) fn action(
         &mut self,
         kind: Kind,

@@ -1,12 +1,14 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What a clause takes of a firing's budget whatever the data is.
+//! The price of a clause: what it takes from the budget whatever the data is.
 //!
-//! Programs that are interpreted take what they cost themselves, and so do strings, stacks, memory that is copied and speculations, whose
-//! size the firing tells. What is left is known when the clause is built: how many values it has, which of them ask a clock or look for a
-//! variable, how long keys, records and the data of aggregations are. Of a clause that runs past the interpreter
-//! that is everything. Where it is more than a portion the clause does not run past it, and counts action by action.
+//! Programs that are interpreted take their costs themselves. So do strings, stacks, copied memory
+//! and speculations, whose sizes are known only in the firing. The rest is known when the clause is
+//! built: how many values it has, which of them read a clock or look up a variable, how long its
+//! keys, its record and the data of its aggregations are. If a clause bypasses the interpreter,
+//! that is all of its work. A clause whose price is more than a portion does not bypass the
+//! interpreter, and its price is counted action by action.
 
 use super::fire::{in_action, Failed};
 use super::{Act, Action, Aggregate, Datum, Field, Prepared};
@@ -16,16 +18,17 @@ use crate::dif::exec::Stopped;
 use crate::dif::program::Program;
 use crate::machine::Machine;
 
-/// Bytes of a record, or of an aggregation's data, that are a unit.
+/// Bytes of a record, or of an aggregation's data, for one unit.
 const RECORDED: usize = 8;
 
-/// Bytes of a key that are a unit, if it is as long as it can be: what it has of them is paid for where it comes from.
+/// Bytes of a key for one unit, taking the key at its maximum size: the bytes that it really has
+/// are paid for where they come from.
 const KEYED: usize = 64;
 
-/// Units of a part of a key, which is written, hashed, and compared with those of a few entries.
+/// Units of a part of a key: it is written, hashed, and compared with those of a few entries.
 const PART: usize = 8;
 
-/// The price of a clause whose record takes `principal` bytes of the buffer, units.
+/// Returns the price, in units, of a clause whose record takes `principal` bytes of the buffer.
 pub fn price(predicate: Option<&Program>, actions: &[Action], principal: usize) -> usize {
     let record = principal / RECORDED;
     let begun = record.saturating_add(predicate.map_or(0, Program::price));
@@ -35,7 +38,7 @@ pub fn price(predicate: Option<&Program>, actions: &[Action], principal: usize) 
     prices.fold(begun, usize::saturating_add)
 }
 
-/// What an action takes, but for the parts of a key.
+/// Returns the units of an action, without those of the parts of its key.
 pub(super) fn of_action(action: &Action) -> usize {
     let own = match &action.act {
         Act::Record(field) | Act::Exit(field) => of_field(field),
@@ -53,7 +56,7 @@ pub(super) fn of_action(action: &Action) -> usize {
     own.saturating_add(1)
 }
 
-/// What the parts of an action's key take.
+/// Returns the units of the parts of an action's key.
 fn of_keys(action: &Action) -> usize {
     let keys = match &action.act {
         Act::Aggregate(aggregate) => &aggregate.keys[..],
@@ -62,12 +65,12 @@ fn of_keys(action: &Action) -> usize {
     keys.iter().map(of_key).fold(0, usize::saturating_add)
 }
 
-/// What a part of a key takes.
+/// Returns the units of a part of a key.
 pub(super) fn of_key(field: &Field) -> usize {
     of_field(field).saturating_add(PART)
 }
 
-/// What a datum takes.
+/// Returns the units of a datum.
 fn of_field(field: &Field) -> usize {
     match &field.datum {
         Datum::Expr { program, .. } | Datum::Address(program) | Datum::UserAddress(program) => {
@@ -84,7 +87,7 @@ fn of_aggregate(aggregate: &Aggregate) -> usize {
         true => 0,
         false => LOOKUP.saturating_add(aggregate.key_size / KEYED),
     };
-    // The first time the data is cleared.
+    // The data is cleared the first time.
     let begun = looked.saturating_add(aggregate.size / RECORDED);
     values.fold(begun, usize::saturating_add)
 }
@@ -97,13 +100,13 @@ fn spent(spent: Spent) -> Stopped {
     }
 }
 
-/// Takes from the firing's budget.
+/// Takes `units` from the clause's budget.
 #[inline(always)]
 pub(super) fn spend<M: Machine>(env: &mut Env<'_, M>, units: usize) -> Result<(), Stopped> {
     env.pay(units).map_err(spent)
 }
 
-/// Takes a clause's price. Where that is much it is [done](did) action by action.
+/// Takes a clause's price. A price above a portion is counted action by action ([`did`]).
 #[inline(always)]
 pub(super) fn spend_price<M: Machine>(
     clause: &Prepared,
@@ -115,7 +118,7 @@ pub(super) fn spend_price<M: Machine>(
     }
 }
 
-/// Some of a great price is about to be done.
+/// Counts a part of a price above a portion, which is about to be done.
 #[inline(always)]
 pub(super) fn did<M: Machine>(
     env: &mut Env<'_, M>,

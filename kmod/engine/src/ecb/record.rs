@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! A clause's record in the principal buffer: its header, and the whole of it where it holds nothing that can fault.
+//! A clause's record in the principal buffer: its header, and the whole record if nothing in it can
+//! fault.
 //!
-//! The record is the buffer's only when it is committed, so that nobody reads half of one.
+//! The record belongs to the buffer only when it is committed, so no reader sees half of one.
 
 use super::fire::End;
 use super::short::Note;
@@ -14,7 +15,7 @@ use crate::dif::env::At;
 use crate::machine::{BadAddr, Machine};
 use dtrace_uapi::ioctl::RecHdr;
 
-/// Begins the record of a clause with its header; `None` where there is no room for it.
+/// Reserves the record of a clause and writes its header; `None` if there is no room.
 #[inline(always)]
 pub(super) fn begin<M: Machine>(
     clause: &Prepared,
@@ -30,7 +31,8 @@ pub(super) fn begin<M: Machine>(
     Some(room)
 }
 
-/// Records `note`, which is all that the clause does. An argument that is not there leaves no record.
+/// Records `note`, which is all that the clause does. If an argument cannot be loaded, there is no
+/// record.
 #[inline(always)]
 pub fn record<M: Machine>(
     clause: &Prepared,

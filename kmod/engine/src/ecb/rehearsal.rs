@@ -1,16 +1,20 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Rehearsals: a clause is run without effects, to learn which user memory it will not find.
+//! Rehearsals: a clause is run without effects, to find out which user memory it would miss
+//! (INV-47).
 //!
-//! A load of user memory fails where its page is not there, and a provider may be able to bring it before the clause runs. To run the
-//! clause, bring the page and run it again would count twice what came before the load. A rehearsal computes what the clause
-//! computes, and keeps nothing: no record is begun, no entry of an aggregation is made, and assignments to variables that
-//! outlive the firing are left out. The first load of user memory that fails ends it, and is what it is for.
+//! A load of user memory fails if its page is not in memory, and a provider may be able to bring
+//! the page before the clause runs. If the clause ran, the page were brought, and the clause ran
+//! again, everything before the load would be counted twice. A rehearsal computes what the clause
+//! computes, and keeps nothing: it begins no record, makes no entry of an aggregation, and leaves
+//! out assignments to variables that outlive the firing. The first load of user memory that fails
+//! ends it, and is its result.
 //!
-//! Clause-local variables are assigned, since addresses often go by way of them. What a clause stores elsewhere and
-//! reads back in the same firing is what it was before the firing; where an address depends on that, the rehearsal may
-//! overlook a page, and the clause faults as it would without one.
+//! Clause-local variables are assigned, because addresses often depend on them. What a clause
+//! stores elsewhere and reads back in the same firing has its value from before the firing. If an
+//! address depends on that, the rehearsal may overlook a page, and the clause faults as it would
+//! without a rehearsal.
 
 use super::fire::{in_action, Failed};
 use super::price::{did, of_action, of_key, spend, spend_price};
@@ -21,16 +25,17 @@ use crate::dif::exec;
 use crate::dif::program::Program;
 use crate::machine::Machine;
 
-/// User memory that a clause would load, and that is not there.
+/// User memory that a clause would load, and that is not in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Missing {
     /// Where the load begins.
     pub addr: u64,
-    /// Its size, bytes; of a string, as many as it may have.
+    /// Size of the load in bytes; for a string, its maximum.
     pub size: usize,
 }
 
-/// Rehearses a clause whose guard is open. What is missing is noted in `env`; any fault ends the rehearsal.
+/// Rehearses a clause whose guard is open. Missing memory is noted in `env`. Any fault ends the
+/// rehearsal.
 pub fn run<M: Machine>(clause: &Prepared, env: &mut Env<'_, M>) -> Result<(), Failed> {
     if let Some(predicate) = &clause.predicate {
         if exec::run(predicate, env).map_err(in_action(0))? == 0 {
@@ -70,7 +75,7 @@ pub fn run<M: Machine>(clause: &Prepared, env: &mut Env<'_, M>) -> Result<(), Fa
     Ok(())
 }
 
-/// Computes a datum, and loads what of it is in user memory.
+/// Computes a datum, and loads the part of it that is in user memory.
 fn touch<M: Machine>(field: &Field, env: &mut Env<'_, M>) -> Result<(), Failed> {
     let fail = in_action(field.action);
     let (program, shape) = match &field.datum {
@@ -109,7 +114,8 @@ fn touch<M: Machine>(field: &Field, env: &mut Env<'_, M>) -> Result<(), Failed> 
 }
 
 impl Action {
-    /// Whether one of its fields, or of its programs without one, is so.
+    /// Whether `field` holds for one of its fields, or `program` for one of its programs outside of
+    /// a field.
     fn any(&self, field: fn(&Field) -> bool, program: fn(&Program) -> bool) -> bool {
         match &self.act {
             Act::Record(of) | Act::Exit(of) => field(of),
@@ -157,7 +163,7 @@ pub fn reads_user(predicate: Option<&Program>, actions: &[Action]) -> bool {
         || actions.any(|action| action.any(Field::reads_user, Program::reads_user))
 }
 
-/// Whether a clause asks for an argument of the probe, which may lie in user memory.
+/// Whether a clause reads an argument of the probe, which may lie in user memory.
 pub fn reads_args(predicate: Option<&Program>, actions: &[Action]) -> bool {
     let mut actions = actions.iter();
     predicate.is_some_and(Program::reads_args)

@@ -1,16 +1,19 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What of a clause can be done before anything is made ready for it.
+//! Fast paths that run before per-firing state is set up.
 //!
-//! Most firings of most clauses do next to nothing: a condition on one built-in variable does not hold, or a counter goes up by
-//! one that has no key, or whose key is one built-in variable that has come before, or some built-in variables are
-//! recorded. None of it takes memory or budget, or can fault but for an argument that lies in memory; so it is done first, and the rest
-//! of the way is for those that need it: for what faults as well. A [`Guard`] is the whole condition of its clause, which then has no other;
-//! a [`Tally`], a [`TallyBy`] or a [`Note`] is all that its clause does, which has no condition but a guard.
+//! Most firings of most clauses do next to nothing. A condition on one built-in variable does not
+//! hold; or a counter is incremented that has no key, or whose key is one built-in variable that
+//! came before; or some built-in variables are recorded. None of this takes memory or budget, or
+//! can fault, except by an argument that lies in memory. So it is done first, and the general path
+//! is for clauses that need it, and for those that fault. A [`Guard`] is the whole condition of its
+//! clause, which then has no other. A [`Tally`], a [`TallyBy`] or a [`Note`] is all that its clause
+//! does, which has no condition but a guard.
 //!
-//! A count without a key, or by the name of the process, goes up where it went up the last time, with nothing to look up. A number
-//! usually differs from the last one, so it is looked up every time; that is a function of its own, so that the others carry nothing of it.
+//! A count without a key, or by the name of the process, increments the counter that it incremented
+//! last, without a look-up. A number usually differs from the last one, so it is looked up every
+//! time. That is a separate function, so that the other paths carry no cost of it.
 
 use super::aggregation::Function;
 use super::execname;
@@ -34,7 +37,7 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// The condition that `predicate` is, if it is one.
+    /// Returns the condition that `predicate` is, if it is one.
     pub fn of(predicate: &Program) -> Option<Self> {
         match *predicate {
             Program::Quick(var) => Some(Self {
@@ -53,7 +56,7 @@ impl Guard {
         }
     }
 
-    /// Whether the clause is to run.
+    /// Whether the clause must run.
     #[inline(always)]
     pub fn opens<M: Machine>(&self, m: &M, at: At) -> Result<bool, BadAddr> {
         Ok(self.test.holds(quick(m, at, self.var)?))
@@ -71,7 +74,7 @@ enum Value {
     Half(Quick),
 }
 
-/// Such a value and where it is, from the beginning of the record or of the entry.
+/// Such a value and its offset from the beginning of the record or of the entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Placed {
     value: Value,
@@ -79,7 +82,7 @@ struct Placed {
 }
 
 impl Placed {
-    /// The value that `field` is, if it is one.
+    /// Returns the value that `field` is, if it is one.
     fn of(field: &Field) -> Option<Self> {
         let Datum::Expr { program, shape } = &field.datum else {
             return None;
@@ -121,7 +124,7 @@ impl Placed {
 pub struct Note(Vec<Placed>);
 
 impl Note {
-    /// What `actions` amount to, if it is this.
+    /// Returns the note that `actions` are, if they are one.
     pub fn of(actions: &[Action]) -> Result<Option<Self>, NoMem> {
         let mut values = Vec::new();
         for action in actions {
@@ -153,7 +156,7 @@ impl Note {
     }
 }
 
-/// The aggregation that `actions` are, if they are nothing but `count()`.
+/// Returns the aggregation that `actions` are, if they are nothing but `count()`.
 pub(super) fn counting(actions: &[Action]) -> Option<&Aggregate> {
     let [Action {
         act: Act::Aggregate(aggregate),
@@ -174,19 +177,19 @@ pub(super) fn counting(actions: &[Action]) -> Option<&Aggregate> {
     is_plain.then_some(aggregate)
 }
 
-/// The only action of a clause, which is `count()` without a key or by the name of the process.
+/// The only action of a clause, if it is `count()` without a key or by the name of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tally {
-    /// Which of the aggregations, from 0.
+    /// The aggregation, from 0.
     slot: usize,
     /// Offset of the counter in the entry.
     offset: u32,
-    /// That of the name.
+    /// Offset of the name in the entry, if the key is the name.
     name: Option<u32>,
 }
 
 impl Tally {
-    /// What `actions` amount to, if it is this.
+    /// Returns the tally that `actions` are, if they are one.
     pub fn of(actions: &[Action]) -> Option<Self> {
         let aggregate = counting(actions)?;
         let name = match &*aggregate.keys {
@@ -204,7 +207,7 @@ impl Tally {
         })
     }
 
-    /// Counts where it counted the last time; `false`: the name is another one, or there was no last time.
+    /// Counts in the entry of the last time. False if the name differs, or there was no last time.
     #[inline(always)]
     pub fn count<M: Machine>(&self, m: &M, out: &mut Outputs) -> bool {
         let known = out.slots.get(self.slot).copied().unwrap_or(0);
@@ -223,14 +226,14 @@ impl Tally {
     }
 }
 
-/// The only action of a clause, which is `count()` by a number.
+/// The only action of a clause, if it is `count()` by a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TallyBy {
     /// The aggregation.
     id: u32,
     /// Offset of the counter in the entry.
     offset: u32,
-    /// The number, and its offset.
+    /// The number, and its offset in the entry.
     var: Quick,
     place: u32,
     /// It has four bytes, not eight.
@@ -238,7 +241,7 @@ pub struct TallyBy {
 }
 
 impl TallyBy {
-    /// What `actions` amount to, if it is this.
+    /// Returns the tally that `actions` are, if they are one.
     pub fn of(actions: &[Action]) -> Option<Self> {
         let aggregate = counting(actions)?;
         let [key] = &*aggregate.keys else {
@@ -259,7 +262,7 @@ impl TallyBy {
         })
     }
 
-    /// Counts, if the number has come before.
+    /// Counts if the number came before; false if it did not, or cannot be loaded.
     #[inline(never)]
     pub fn count<M: Machine>(&self, m: &M, at: At, out: &mut Outputs) -> bool {
         let Ok(value) = quick(m, at, self.var) else {
@@ -302,7 +305,7 @@ mod tests {
             assert_eq!(holds(&select(0, 7), value), Some(value >= 5));
             assert_eq!(holds(&Program::Quick(Quick::Tid), value), Some(value != 0));
         }
-        // The same on both sides is no condition, and what may fault is none that a guard can ask.
+        // The same result on both sides is no condition, and a guard cannot test what may fault.
         assert_eq!(Guard::of(&select(1, 2)), None);
         assert_eq!(Guard::of(&select(0, 0)), None);
         assert_eq!(Guard::of(&Program::Const(0)), None);

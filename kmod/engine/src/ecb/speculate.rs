@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The actions on speculations, as one CPU does them within a firing, and the cleaner's part between firings.
+//! The actions on speculations, as one CPU does them within a firing, and the cleaner's part
+//! between firings.
 
 use super::fire::{in_action, write, End, Failed, Outputs};
 use super::price::{did, of_action, spend};
@@ -19,11 +20,11 @@ use core::sync::atomic::Ordering;
 use dtrace_uapi::fault::Fault;
 use dtrace_uapi::ioctl::RecHdr;
 
-/// Bytes of speculations that the cleaner moves at a time, and one more speculation.
+/// Bytes that the cleaner moves at a time; it may exceed them by less than one speculation.
 const CLEANED: usize = 1 << 20;
 
-/// Runs the rest of a clause, `then`, with its record in speculation `id`. Where that is no active one or has no more room,
-/// the clause ends here.
+/// Runs the rest of a clause, `then`, with its record in speculation `id`. If that is not active,
+/// or has no more room, the clause ends here.
 #[cold]
 pub(super) fn speculate<M: Machine>(
     clause: &Prepared,
@@ -70,7 +71,7 @@ pub(super) fn speculate<M: Machine>(
                 exec::run(program, env).map_err(in_action(action.number))?;
             }
             Act::Discard(id) => discard(id, env, out).map_err(in_action(action.number))?,
-            // The builder lets nothing else follow.
+            // The builder accepts no other actions here.
             _ => {}
         }
     }
@@ -80,7 +81,8 @@ pub(super) fn speculate<M: Machine>(
     Ok(End::Done)
 }
 
-/// The id that a program gives, and whether there is such a speculation. By one that there is not nothing is looked up, not on a guess either.
+/// Returns the id that a program computes, and whether that speculation exists. An id that does not
+/// exist is never looked up, not even when the processor executes ahead of the check (INV-38).
 fn numbered<M: Machine>(id: &Program, env: &mut Env<'_, M>) -> Result<(u64, bool), Stopped> {
     let id = exec::run(id, env)?;
     let speculations = env.core.speculations.as_ref();
@@ -91,7 +93,7 @@ fn numbered<M: Machine>(id: &Program, env: &mut Env<'_, M>) -> Result<(u64, bool
     Ok((id, exists))
 }
 
-/// The same, `None` for 0; a fault where there is none.
+/// As [`numbered`], but `None` for 0, and a fault if there is no such speculation.
 fn speculation<M: Machine>(id: &Program, env: &mut Env<'_, M>) -> Result<Option<u64>, Stopped> {
     let (id, exists) = numbered(id, env)?;
     match id {
@@ -150,7 +152,7 @@ pub(super) fn discard<M: Machine>(
     Ok(())
 }
 
-/// Moves this CPU's piece of speculation `id`.
+/// Moves the records of this CPU's piece of speculation `id`.
 fn transfer<S: Fn(&[u8]) -> usize>(
     all: &Speculations,
     pieces: &mut Pieces,
@@ -161,8 +163,9 @@ fn transfer<S: Fn(&[u8]) -> usize>(
     all.drops.fetch_add(dropped, Ordering::Relaxed);
 }
 
-/// The cleaner's work on one CPU, from speculation `from` on. `last` says that tracing has ended. After about [`CLEANED`] bytes it
-/// returns where it is to go on, so that interrupts are off no longer than that takes.
+/// Does the cleaner's work on one CPU, from speculation `from` on. `last` says that tracing has
+/// ended. After about [`CLEANED`] bytes it returns the speculation from which to go on, so that
+/// interrupts are not off for longer than that takes.
 pub(crate) fn clean(
     all: &Speculations,
     out: &mut Outputs,

@@ -1,13 +1,14 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Stacks in records and keys, and counting by them, which is what most profiles are.
+//! Stacks in records and keys, and counting by stacks, which is what most profiles do.
 //!
-//! How many frames a stack has is known when it was walked. So they are paid for then; it is one stack at most. The room for those of interpreted code,
-//! which may be much, is paid for before.
+//! The number of frames of a stack is known when it has been walked, so they are paid for then;
+//! that is one stack at most. The room of a user stack is paid for before, because it may be large:
+//! it includes that of the frames of interpreted code.
 //!
-//! The machine may know that the program has a stack again, and has a number for it. The entry of that number is remembered, and nothing is walked,
-//! written or compared.
+//! The machine may recognise a user stack that came before, by its number (INV-13). The entry of
+//! that number is remembered, so nothing is walked, written or compared.
 
 use super::fire::{at_start, entry_of, in_action, same_bytes, Failed, Outputs};
 use super::price::{spend, spend_price};
@@ -21,7 +22,7 @@ use crate::interp::walk as interp;
 use crate::machine::Machine;
 use dtrace_uapi::fault::Fault;
 
-/// Writes a stack of the kernel's; returns how many bytes mean something.
+/// Writes a kernel stack. Returns the number of meaningful bytes.
 #[inline(always)]
 pub(super) fn write_kernel<M: Machine>(
     to: &mut [u8],
@@ -39,7 +40,8 @@ pub(super) fn write_kernel<M: Machine>(
     Ok(used)
 }
 
-/// Writes a process id and a stack of the program's, of so many frames at most but for those of interpreted code; returns as above.
+/// Writes a process id and a user stack of at most `most` frames, not counting those of interpreted
+/// code. Returns the number of meaningful bytes.
 #[inline(always)]
 pub(super) fn write_user<M: Machine>(
     most: u32,
@@ -55,38 +57,38 @@ pub(super) fn write_user<M: Machine>(
     Ok(written.saturating_add(8))
 }
 
-/// How many stacks' entries are remembered.
+/// Number of stacks whose entries are remembered.
 pub const COUNTED: usize = 64;
 
-/// Where a stack is counted that has a number.
+/// The entry of a stack that has a number.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counted {
-    /// The number; 0: none.
+    /// The number; 0 means none.
     number: u64,
-    /// Which of the aggregations.
+    /// The aggregation, from 0.
     slot: usize,
     /// Generation (high half) and offset of the entry.
     entry: u64,
 }
 
-/// The only action of a clause, which is `count()` by a stack.
+/// The only action of a clause, if it is `count()` by a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TallyStack {
-    /// Which of the aggregations, from 0.
+    /// The aggregation, from 0.
     slot: usize,
     /// Offset of the counter in the entry.
     counter: u32,
-    /// Where the stack is in the key and in the entry.
+    /// Offset of the stack in the key and in the entry.
     start: usize,
     size: usize,
-    /// How many frames one of the program's has at most; none: it is the kernel's.
+    /// Maximum number of frames of a user stack; `None` for a kernel stack.
     user: Option<u32>,
     /// The action of the stack, from 1.
     action: u32,
 }
 
 impl TallyStack {
-    /// What `actions` amount to, if it is this.
+    /// Returns the tally that `actions` are, if they are one.
     pub fn of(actions: &[Action]) -> Option<Self> {
         let aggregate = short::counting(actions)?;
         let [key] = &*aggregate.keys else {
@@ -107,25 +109,25 @@ impl TallyStack {
         })
     }
 
-    /// Whether the stack is a program's.
+    /// Whether the stack is a user stack.
     pub fn is_user(&self) -> bool {
         self.user.is_some()
     }
 
-    /// How many frames of the program's are counted by at most.
+    /// Returns the maximum number of user frames that are counted by.
     #[inline(always)]
     fn most(&self, most: u32) -> usize {
         (most as usize).min(self.size.saturating_sub(8) / 8)
     }
 
-    /// Where the entry of a stack of that number is remembered.
+    /// Returns the place where the entry of the stack with this number is remembered.
     #[inline(always)]
     fn place<'a>(&self, stacks: &'a mut [Counted], number: u64) -> Option<&'a mut Counted> {
         let at = (number as usize).wrapping_add(self.slot) % COUNTED;
         stacks.get_mut(at)
     }
 
-    /// Counts where the same stack was counted before; `false`: that is not known.
+    /// Counts in the entry of the same stack, if that is known; false if it is not.
     #[inline(always)]
     pub fn again<M: Machine>(&self, core: &Core, m: &M, out: &mut Outputs) -> bool {
         let Some(most) = self.user else {
@@ -146,12 +148,13 @@ impl TallyStack {
         let (true, Some(entry)) = (is_again, entry) else {
             return false;
         };
+        // The entry shows addresses of the process, so the process must be marked (INV-16).
         m.told();
         add_word_in(out.aggregations.bytes(), entry, self.counter, 1);
         true
     }
 
-    /// Does it.
+    /// Walks the stack and counts it.
     #[inline(always)]
     pub fn count<M: Machine>(
         &self,
@@ -168,7 +171,7 @@ impl TallyStack {
         };
         let used = used.map_err(in_action(self.action))?;
         let stack = to.get(..used).unwrap_or_default();
-        // The same stack often comes again: then its entry is where it was.
+        // The same stack often comes again: try the entry of the last one.
         let known = out.slots.get(self.slot).copied().unwrap_or(0);
         let entry = known as u32;
         let mem = out.aggregations.bytes();
@@ -187,7 +190,7 @@ impl TallyStack {
         Ok(())
     }
 
-    /// Remembers where the stack was counted, if it has a number.
+    /// Remembers the entry of the stack, if it has a number.
     #[inline(always)]
     fn remember(&self, number: u64, out: &mut Outputs) {
         if number == 0 {
@@ -203,7 +206,8 @@ impl TallyStack {
         }
     }
 
-    /// Looks for the entry where it is another stack than the last time; whether there is room for one.
+    /// Looks up or adds the entry of a stack that differs from the last one; false if there is no
+    /// room.
     #[inline(never)]
     fn look_up(&self, actions: &[Action], used: usize, out: &mut Outputs) -> bool {
         let aggregations = &mut out.aggregations;
