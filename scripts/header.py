@@ -90,7 +90,7 @@ class Names:
         for module, text in texts.items():
             of_types, of_constants = MODULES[module]
             for kind, name, tuple_of in TYPE.findall(text):
-                # cbindgen makes an alias of a struct around one value.
+                # cbindgen makes a type alias of a struct with one unnamed field.
                 tag = "struct " if kind == "struct" and not tuple_of else ""
                 self.types.setdefault(name, {})[module] = tag + of_types + name.lower()
             for name in CONST.findall(text):
@@ -121,7 +121,7 @@ class Names:
 def section(module, text, names):
     found = TYPE.findall(text)
     out = cbindgen(module, [name for _, name, _ in found])
-    # What has no fixed layout is Rust's alone.
+    # Types without a fixed layout exist only in Rust.
     out = re.sub(r"(/\*(?:(?!\*/).)*\*/\n)?struct \w+;\n", "", out, flags=re.S)
     enums = [name for kind, name, _ in found if kind == "enum"]
     parts = COMMENT.split(out)

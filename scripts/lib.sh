@@ -1,12 +1,13 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What every script here knows: where things are, and how to say so.
+# What all scripts share: paths, messages, and how to report results.
 #
-# Everything that is not source lives in one cache, outside the checkout, so that many checkouts share one build root
-# and `git clean` costs nothing. An entry's name ends in a hash of what it was made from (script, package list, kernel
-# version): a changed recipe makes a new entry and never edits an old one. An entry is built under NAME.tmp and renamed
-# when complete; what bears the final name is whole.
+# Everything that is not source is in one cache, outside the checkout, so that many checkouts share
+# one build root and `git clean` costs nothing. An entry's name ends in a hash of what it was made
+# from (script, package list, kernel version): a changed recipe makes a new entry and never changes
+# an old one. An entry is built under NAME.tmp and renamed when it is complete, so an entry with its
+# final name is complete.
 
 # shellcheck shell=bash
 set -euo pipefail
@@ -14,13 +15,15 @@ set -euo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 cache=${DTRACE_CACHE:-$HOME/.cache/dtrace-linux}
 suite=trixie
-# The command line of an emulated machine's kernel. On a busy computer the emulated timer is late for the kernel's check of it.
+# The kernel command line of an emulated machine. On a busy computer the emulated timer fails the
+# kernel's check of it.
 emulated='console=ttyS0 panic=-1 no_timer_check'
 
 say() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
 die() { say "error: $*"; exit 1; }
 
-# key FILE... [- TEXT...]: twelve hex digits that stand for the contents of the files and the texts.
+# key FILE... [- TEXT...]: prints twelve hex digits of the hash of the files' contents and the
+# texts.
 key() {
 	local files=()
 	while [ $# -gt 0 ] && [ "$1" != - ]; do files+=("$1"); shift; done
@@ -33,10 +36,11 @@ packages() { sed 's/#.*//; /^[[:space:]]*$/d' "$top/scripts/packages"; }
 
 root_dir() { echo "$cache/root-$suite-$(key "$top/scripts/stages/root" - "$(packages)")"; }
 
-# KERNEL=debug: that kernel's source, built to check itself and what it runs.
+# KERNEL=debug: the same source, built with self-checks.
 debug() { [ "${KERNEL:-}" = debug ]; }
 
-# The distribution's kernel to build for and to boot: KERNEL, else the one that the first set-up chose.
+# The distribution's kernel to build for and to boot: KERNEL, or else the one that the first setup
+# chose.
 kernel_version() {
 	if [ -n "${KERNEL:-}" ] && ! debug; then
 		echo "$KERNEL"
@@ -47,13 +51,13 @@ kernel_version() {
 
 kernel_dir() { echo "$cache/kernel-$(kernel_version)-$(key "$top/scripts/stages/kernel")"; }
 
-# compilers PATTERN: those packages of the root, with their versions.
+# compilers PATTERN: the packages of the root that match, with their versions.
 compilers() {
 	awk -v pattern="^Package: ($1)\$" '$0 ~ pattern { p = $2 } /^Version: / && p { print p, $2; p = "" }' \
 		"$(root_dir)/var/lib/dpkg/status" 2>/dev/null || true
 }
 
-# The tree's Rust metadata depends on the compilers to the letter, so their versions are part of its key.
+# The tree's Rust metadata depends on the exact compilers, so their versions are part of its key.
 tree_dir() {
 	echo "$cache/tree-$(kernel_version)-$(key "$top/scripts/stages/tree" - "$(basename "$(kernel_dir)")" \
 		"$(compilers 'rustc|gcc-14|bindgen|libclang1-19|pahole')")"
@@ -64,14 +68,15 @@ debug_dir() {
 		"$(basename "$(kernel_dir)")" "$(compilers 'rustc|clang-19|lld-19|bindgen|libclang1-19|pahole')")"
 }
 
-# What `make test-programs` traces, laid over the root.
+# The layer over the root with the programs that `make test-programs` traces.
 programs_dir() { echo "$cache/programs-$suite-$(key "$top/scripts/stages/programs" - "$(basename "$(root_dir)")")"; }
 
-# What is booted: vmlinuz and modules/, and the name under which they are found in /lib/modules.
+# What is booted: the directory with vmlinuz and modules/, and the release, which is the name below
+# /lib/modules.
 boot_dir() { if debug; then debug_dir; else kernel_dir; fi; }
 boot_release() { if debug; then cat "$(debug_dir)/release" 2>/dev/null || true; else kernel_version; fi; }
 
-# make's words for a module for that kernel: its tree and the compiler that built it.
+# make's arguments for building a module for that kernel: its tree and the compiler that built it.
 module_make() {
 	if debug; then
 		echo "-C $(debug_dir)/tree LLVM=-19"
@@ -80,19 +85,20 @@ module_make() {
 	fi
 }
 
-# Where this checkout builds: worktrees of one machine do not disturb each other.
+# Where this checkout builds; worktrees on one machine have different directories.
 build_dir() { echo "$cache/build/$(basename "$top")-$(key - "$top")"; }
 
-# The same for what is built for one kernel: the usual one, or another that was asked for.
+# The same for what is built for one kernel: the default one, or the one that KERNEL names.
 kernel_build_dir() { echo "$(build_dir)${KERNEL:+/$KERNEL}"; }
 
-# Which kmod/ this is: what a long run has shown counts until that changes.
+# The hash of kmod/: the result of a long run is valid until that changes.
 kmod_tree() {
 	[ -z "$(git -C "$top" status --porcelain kmod)" ] || { echo "none: it has changes" && return; }
 	git -C "$top" rev-parse HEAD:kmod
 }
 
-# verdict NAME COMMAND...: a test of a script's, which passes if the command succeeds. `verdicts` closes with the count of them.
+# verdict NAME COMMAND...: a test in a script, which passes if the command succeeds. `verdicts`
+# prints the count at the end.
 passed=0 failed=0
 verdict() {
 	local name=$1

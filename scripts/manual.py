@@ -3,12 +3,14 @@
 #
 # Usage: manual.py SOURCES DIR
 #
-# One text, many readers: SOURCES/NAME.SECTION.md are the manual's pages in Markdown, as people read them in the repository. They
-# become pages for man(1), and the tables of options in dtrace.8.md become completions for bash, zsh and fish. So an option is
-# described once; tests of the command and of the library compare the tables with what these know.
+# Generates all forms of the manual from one source: SOURCES/NAME.SECTION.md are the manual's pages
+# in Markdown, as they are read in the repository. They become pages for man(1), and the tables of
+# options in dtrace.8.md become completions for bash, zsh and fish. So each option is described
+# once; tests of the command and of the library compare the tables with the options they know.
 #
-# Of Markdown the pages use little, and what is not of that is refused: headings, paragraphs, tables of two columns, text that
-# is indented by four blanks, and in lines `code`, ``co`de``, *emphasis* and \| for a bar.
+# The pages use a small part of Markdown, and anything else is an error: headings, paragraphs,
+# tables of two columns, text indented by four spaces, and in lines `code`, ``co`de``, *emphasis*
+# and \| for a bar.
 
 import pathlib
 import re
@@ -25,7 +27,7 @@ class Option(NamedTuple):
     """A row of a table of options."""
 
     name: str
-    # What its argument is called; none where it takes none.
+    # The name of its argument; empty if it takes none.
     argument: str
     meaning: str
 
@@ -104,7 +106,7 @@ def roff(text):
         elif other == "`":
             sys.exit(f"a backquote that stands alone: {text}")
         else:
-            # Names of pages as elsewhere: dtrace(8).
+            # Names of manual pages, such as dtrace(8), are set in bold.
             other = re.split(r"\b([a-z][a-z_-]*)(\([1-9]\))", escape(other))
             for n in range(0, len(other), 3):
                 page = other[n + 1 : n + 3]
@@ -153,7 +155,7 @@ def options(path, section):
                 row = re.match(r"`(-?\w+)`(?:(=| )(.+))?$", term)
                 if not row:
                     fail(path, number, f"an option in other words: {term}")
-                # For a menu the first sentence will do.
+                # The first sentence is enough for a menu.
                 short = re.split(r"[.;](?: |$)", plain(meaning))[0]
                 found.append(Option(row[1], plain(row[3] or ""), short))
     if not found:
@@ -161,7 +163,7 @@ def options(path, section):
     return found
 
 
-# What may stand in place of an argument, by its name; of others a shell knows nothing.
+# What can be completed for an argument, by its name; nothing for other names.
 FILES = {"file": "*", "script": "*.d"}
 LISTED = {"provider": 2, "module": 3}
 POLICIES = {"policy": "ring fill switch", "way": "auto manual", "time": "exec preinit postinit main", "conformance": "a c s t"}

@@ -3,7 +3,8 @@
 
 // Usage: deep N [ROUTINES]
 //
-// A program whose routines, three unless told, call themselves N times deep, on stacks that move while they grow.
+// Starts goroutines, three by default, that recurse N levels deep, on stacks that move while they
+// grow.
 package main
 
 import (

@@ -3,8 +3,9 @@
 
 //! KVM or emulation.
 //!
-//! `/dev/kvm` may be there, open, and even make a vCPU, and yet be unable to run a kernel (nested virtualisation without
-//! its hardware). Only a trial boot tells. Its outcome is remembered, under a key that changes with the machine.
+//! `/dev/kvm` may exist, open, and even create a vCPU, and still be unable to run a kernel (nested
+//! virtualization without hardware support). Only a trial boot tells. Its outcome is cached, keyed
+//! by the computer's processor and kernel.
 
 use std::fs;
 use std::io;
@@ -13,21 +14,22 @@ use std::time::Duration;
 
 use crate::vm::{Order, Setup, Vm};
 
-/// How long a trial boot may take: a machine with KVM needs a fraction of this.
+/// The limit of a trial boot: a machine with KVM needs a fraction of this.
 const TRIAL: Duration = Duration::from_secs(20);
 
-/// How the guest's instructions are run.
+/// How the guest's instructions are executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accel {
     /// By the processor.
     Kvm,
-    /// By QEMU.
+    /// By QEMU, with one thread per processor.
     Tcg,
-    /// By QEMU, the processors taking turns in one thread: slower, and none of them sees another's half of a change of code.
+    /// By QEMU, with processors that take turns in one thread. Slower, but no processor sees
+    /// another's change of code half done.
     TcgTurns,
 }
 
-/// What this machine can do; boots a trial machine where nothing is remembered.
+/// Returns what this computer can do. Boots a trial machine if nothing is cached.
 pub fn choose(setup: &Setup) -> io::Result<Accel> {
     if !Path::new("/dev/kvm").exists() {
         return Ok(Accel::Tcg);
@@ -61,7 +63,7 @@ fn recall(text: &str, machine: &str) -> Option<Accel> {
     }
 }
 
-/// What tells this machine from another one that has the same cache: its processor and its kernel.
+/// What distinguishes this computer from others that share the cache: its processor and its kernel.
 fn machine() -> io::Result<String> {
     let cpu = fs::read_to_string("/proc/cpuinfo")?
         .lines()

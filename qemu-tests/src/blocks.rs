@@ -1,12 +1,13 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Many cases in several machines.
+//! Runs many cases in several machines.
 //!
-//! Each machine takes a block of cases that follow one another, and the next when that is done; a new block has a new machine.
-//! So has what follows a case that its machine cannot be used after. As many machines run at a time as have processors of
-//! their own. One more takes much and gives little: the processors of a machine wait for each other busily, when text is changed
-//! or translations are flushed, and longest for one that the computer does not run at that moment.
+//! Each machine takes a block of consecutive cases; each block gets a new machine. A block ends
+//! early after a case that leaves its machine unusable. As many machines run at a time as have
+//! processors of their own. One more would cost much and gain little: the processors of a machine
+//! wait for each other busily when text is changed or translations are flushed, and longest for a
+//! processor that the computer does not run at that moment.
 
 use std::io;
 use std::ops::Range;
@@ -17,8 +18,8 @@ use crate::accel;
 use crate::session::{self, Ending, Work};
 use crate::vm::Setup;
 
-/// Runs the works in blocks of at most `size`; `report` is told each ending as it comes, by the work's place in `works`.
-/// `runner` is what [`session::run`] takes.
+/// Runs the works in blocks of at most `size`. Calls `report` with each ending as it comes, and
+/// with the work's index in `works`. `runner` is passed to [`session::run`].
 pub fn run(
     setup: &Setup,
     runner: Option<&str>,
@@ -33,7 +34,7 @@ pub fn run(
     let machines = at_once.min(blocks.len());
     let blocks = Mutex::new(blocks.into_iter());
     let take = || blocks.lock().unwrap_or_else(PoisonError::into_inner).next();
-    // Found once, before the machines would find it each for itself.
+    // Decided once here, because otherwise each machine would do it for itself.
     let setup = &Setup {
         accel: Some(match setup.accel {
             Some(accel) => accel,
@@ -70,13 +71,13 @@ pub fn run(
     })
 }
 
-/// How many machines of `cpus` processors run at a time on so many.
+/// How many machines of `cpus` processors each run at a time on a computer with `processors`.
 fn at_once(processors: usize, cpus: u32) -> usize {
     let cpus = usize::try_from(cpus).unwrap_or(usize::MAX).max(1);
     (processors / cpus).max(1)
 }
 
-/// The places of each machine's works.
+/// The index ranges of the blocks.
 fn blocks(works: &[Work], size: usize) -> Vec<Range<usize>> {
     let mut blocks = Vec::new();
     let mut first = 0;

@@ -1,23 +1,24 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! A case: a D program or a shell script, and beside it what it prints.
+//! A case: a D program or a shell script, with its expected output next to it.
 //!
-//! `cases/AREA/NAME.d` is run as `dtrace -s NAME.d`, `NAME.sh` by bash; the module is loaded. `NAME.out` is the expected
-//! standard output, `NAME.err` the expected standard error where it matters ([`crate::expect`]). A `PROGRAM.c` there is
-//! compiled beforehand and can be called by its name (`scripts/case-programs`). Lines in a comment of the source change
-//! what is usual:
+//! `cases/AREA/NAME.d` is run as `dtrace -s NAME.d`, `NAME.sh` by bash, with the module loaded.
+//! `NAME.out` is the expected standard output, and `NAME.err`, if it exists, the expected standard
+//! error ([`crate::expect`]). A `PROGRAM.c` in the same folder is compiled beforehand and can be
+//! called by its name (`scripts/case-programs`). Lines in a comment among the first 30 lines of the
+//! source change the defaults:
 //!
-//! | line | meaning | usual |
+//! | line | meaning | default |
 //! |---|---|---|
 //! | `@args: …` | words for dtrace's command line, as bash reads them | none |
-//! | `@status: N` | the exit status | 0 |
-//! | `@limit: N` | seconds it may take on a computer that is not busy ([`PATIENCE`]) | 30 |
-//! | `@slow: WHY` | `make test` leaves it to `make cases` | both run it |
-//! | `@last: WHY` | no other case can run in the machine afterwards | the next one does |
-//! | `@debug: quick` | it belongs to what `make test` runs on the debug kernel | it does not |
-//! | `@debug: never` | the debug kernel has not what it needs | it has |
-//! | `@before: 7.3` | kernels from that version on have not what it needs | all have |
+//! | `@status: N` | the expected exit status | 0 |
+//! | `@limit: N` | the most seconds it takes on an idle computer ([`PATIENCE`]) | 30 |
+//! | `@slow: WHY` | `make test` skips it, `make cases` runs it | both run it |
+//! | `@last: WHY` | no other case can use the machine after it | the next one does |
+//! | `@debug: quick` | `make test` runs it on the debug kernel too | it does not |
+//! | `@debug: never` | the debug kernel lacks something that it needs | it runs there |
+//! | `@before: 7.3` | kernels from that version on lack something that it needs | all have it |
 
 use std::fs;
 use std::io::{self, Write};
@@ -30,24 +31,25 @@ use crate::expect::Expected;
 use crate::session::{Ending, Outcome, Work};
 use crate::vm::Setup;
 
-/// Seconds a case may take where it does not say.
+/// The limit of a case without `@limit`, in seconds.
 const LIMIT: u64 = 30;
 
-/// How many times its limit a case has. A limit ends what hangs; a computer that others use as well is slow without hanging.
+/// The harness ends a case after this many times its limit. A limit is to end what hangs; a
+/// computer that runs other things as well is slow but does not hang.
 const PATIENCE: u32 = 6;
 
-/// What a case is to the debug kernel.
+/// How a case relates to the debug kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnDebug {
-    /// One of all.
+    /// Runs there when all cases do.
     Usual,
-    /// One that every run of the tests runs there.
+    /// Also runs there in every `make test`.
     Quick,
-    /// Not to be run: something that it needs is not built there.
+    /// Must not run there: something that it needs is not built for that kernel.
     Never,
 }
 
-/// A kernel's version as far as cases tell them apart: 7.3.4 is `(7, 3)`.
+/// A kernel's version, as far as cases distinguish versions: 7.3.4 is `(7, 3)`.
 type Version = (u32, u32);
 
 /// One case.
@@ -55,14 +57,14 @@ type Version = (u32, u32);
 pub struct Case {
     /// `AREA/NAME`.
     pub name: String,
-    /// What bash is to run.
+    /// The text that bash runs.
     pub command: String,
-    /// How long it may take.
+    /// How long it may take on an idle computer.
     pub limit: Duration,
     last: bool,
-    /// Not every run of the tests has the time for it.
+    /// `make test` skips it.
     pub slow: bool,
-    /// What it is to the debug kernel.
+    /// How it relates to the debug kernel.
     pub on_debug: OnDebug,
     before: Option<Version>,
     status: i32,
@@ -71,7 +73,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// Reads the case whose source is `path`, below the folder of all cases.
+    /// Reads the case whose source is `path`; `cases` is the folder of all cases.
     pub fn read(cases: &Path, path: &Path) -> Result<Self, String> {
         let fail = |why: String| format!("{}: {why}", path.display());
         let source = fs::read_to_string(path).map_err(|e| fail(e.to_string()))?;
@@ -124,7 +126,7 @@ impl Case {
         })
     }
 
-    /// All cases below a folder, by name.
+    /// Reads all cases below a folder, sorted by path.
     pub fn all(cases: &Path) -> Result<Vec<Self>, String> {
         let mut sources = Vec::new();
         find(cases, &mut sources).map_err(|e| format!("{}: {e}", cases.display()))?;
@@ -132,7 +134,7 @@ impl Case {
         sources.iter().map(|path| Self::read(cases, path)).collect()
     }
 
-    /// Whether the kernel that is booted has what the case needs.
+    /// Whether the booted kernel has what the case needs.
     pub fn can_run(&self, setup: &Setup) -> bool {
         self.has_its_needs(setup.debug, &setup.release)
     }
@@ -145,7 +147,7 @@ impl Case {
         in_time && !(debug && self.on_debug == OnDebug::Never)
     }
 
-    /// What the machine is to do for it.
+    /// What the machine does for it.
     pub fn work(&self) -> Work {
         Work {
             name: self.name.clone(),
@@ -155,10 +157,10 @@ impl Case {
         }
     }
 
-    /// [`Self::check`] of how it ended; how long it took goes to `times`.
+    /// Checks how the case ended with [`Self::check`], and writes how long it took to `times`.
     pub fn judge(&self, ending: Ending, times: &mut impl Write) -> Result<(), String> {
         let outcome = ending?;
-        // A disk that is full is no case's failure.
+        // A full disk does not fail a case.
         let _ = writeln!(times, "{:.1} {}", outcome.took.as_secs_f64(), self.name);
         self.check(&outcome)
     }
@@ -196,7 +198,7 @@ impl Case {
     }
 }
 
-/// Whether libtest-mimic will run the case: the machine must be told beforehand.
+/// Whether libtest-mimic will run the case: machines are prepared before it decides.
 pub fn wanted(args: &Arguments, case: &Case) -> bool {
     let matches = |pattern: &String| {
         if args.exact {
@@ -222,14 +224,14 @@ fn command(path: &Path, args: &str) -> String {
     }
 }
 
-/// The version that a release begins with.
+/// The version at the beginning of a release string.
 fn version(release: &str) -> Option<Version> {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit());
     let mut number = || numbers.next()?.parse().ok();
     Some((number()?, number()?))
 }
 
-/// The text after `@key:` in the source's first lines.
+/// The text after `@key:` in the first 30 lines of the source.
 fn header<'a>(source: &'a str, key: &str) -> Option<&'a str> {
     let key = format!("@{key}:");
     source.lines().take(30).find_map(|line| {

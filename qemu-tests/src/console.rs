@@ -1,15 +1,15 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What the kernel says on its console, and what of it is a failure.
+//! The kernel's messages on the console, and which of them are failures.
 //!
-//! The guest's init brackets its work with lines of its own (`dtrace-vm: …`), so that a warning is blamed on what
-//! ran at that time, and what the kernel says while it boots is nobody's fault.
+//! The guest's init brackets its work with lines of its own (`dtrace-vm: …`), so that a warning is
+//! attributed to the case that ran at that time. What the kernel prints while it boots is ignored.
 
 /// The prefix of init's own lines.
 const MARK: &str = "dtrace-vm: ";
 
-/// Words by which the kernel says that something is wrong with it.
+/// Words with which the kernel reports that something is wrong with it.
 const TROUBLE: &[&str] = &[
     "WARNING:",
     "BUG:",
@@ -50,7 +50,7 @@ const TROUBLE: &[&str] = &[
     "list_add corruption",
     "list_del corruption",
     "stack-protector:",
-    // the allocator's: `BUG kmalloc-64 (Not tainted): Poison overwritten`
+    // the slab allocator's: `BUG kmalloc-64 (Not tainted): Poison overwritten`
     "Poison overwritten",
     "Redzone overwritten",
     "Padding overwritten",
@@ -59,19 +59,21 @@ const TROUBLE: &[&str] = &[
     "[ FTRACE BUG",
 ];
 
-/// The first line of trouble after init began, if there is one.
+/// The first line of trouble after init began, if any.
 pub fn trouble(log: &str) -> Option<&str> {
     begun(log)?.lines().find(|line| is_trouble(line))
 }
 
-/// The first line of trouble that was printed while the case `name` ran, or after the one before it: what loading the module
-/// or a case has left to be done later is nobody else's.
+/// The first line of trouble that was printed while the case `name` ran, or between the end of the
+/// case before it and its begin: deferred work of the module's loading or of a case is blamed on
+/// the next case.
 pub fn trouble_in_case<'a>(log: &'a str, name: &str) -> Option<&'a str> {
     first_in_case(log, name, is_trouble)
 }
 
-/// The line by which the kernel says that a program died of a breakpoint, if one did in the case. Such a breakpoint may be
-/// [stale](stale_breakpoint): the kernel does not say of a program what memory has there.
+/// The line with which the kernel reports that a program died of a breakpoint, if one did in the
+/// case. Such a breakpoint may be [stale](stale_breakpoint): for a program, the kernel does not
+/// print what memory contains at that address.
 pub fn trapped_in_case<'a>(log: &'a str, name: &str) -> Option<&'a str> {
     first_in_case(log, name, |line| line.contains("] trap int3 ip:"))
 }
@@ -92,16 +94,17 @@ fn first_in_case<'a>(log: &'a str, name: &str, is_it: impl Fn(&str) -> bool) -> 
     first
 }
 
-/// Whether the kernel is past saving.
+/// Whether the kernel has panicked.
 pub fn dead(log: &str) -> bool {
     log.contains("Kernel panic")
 }
 
-/// Whether the kernel died of a breakpoint that is not there: the byte of code that trapped is none.
+/// Whether the kernel died of a stale breakpoint: one whose byte memory does not contain.
 ///
-/// The kernel changes its code under breakpoints, and takes them away only when every processor has been interrupted. A
-/// processor that traps later runs code of before. QEMU's emulation does that, rarely and under load; the likely reason is a
-/// translation made by one of its threads between another's look-up of where to write and its write.
+/// The kernel changes its code under breakpoints, and removes them only after every processor has
+/// been interrupted. A processor that traps later has executed old code. QEMU's emulation does
+/// that, rarely and under load; the likely cause is a translation that one of its threads makes
+/// between another's lookup of where to write and its write.
 pub fn stale_breakpoint(log: &str) -> bool {
     let Some(at) = log.find("Oops: int3") else {
         return false;
@@ -111,13 +114,13 @@ pub fn stale_breakpoint(log: &str) -> bool {
     trapped.is_some_and(|(before, _)| !before.ends_with("cc"))
 }
 
-/// The last `n` lines.
+/// The last `n` lines of the log.
 pub fn tail(log: &str, n: usize) -> String {
     let lines: Vec<&str> = log.lines().collect();
     lines[lines.len().saturating_sub(n)..].join("\n")
 }
 
-/// The lines around the first trouble, for the report.
+/// The lines around the first line of trouble, for the report; the last lines if there is none.
 pub fn excerpt(log: &str) -> String {
     let Some(rest) = begun(log) else {
         return tail(log, 40);
@@ -133,7 +136,7 @@ fn begun(log: &str) -> Option<&str> {
     log.find("dtrace-vm: begin").map(|at| &log[at..])
 }
 
-/// Whether the kernel says by this line that something is wrong with it.
+/// Whether this line of the log reports that something is wrong with the kernel.
 pub fn is_trouble(line: &str) -> bool {
     !line.contains(MARK) && TROUBLE.iter().any(|word| line.contains(word))
 }
@@ -171,7 +174,7 @@ mod tests {
         assert_eq!(trouble_in_case(log, "c"), None);
     }
 
-    /// The first line of each kind of report that the debug kernel's checkers give, in the kernel's words.
+    /// The first line of each kind of report of the debug kernel's checkers, in the kernel's words.
     const REPORTS: [&str; 18] = [
         "BUG: KASAN: slab-use-after-free in dtrace_engine_free+0x10/0x20 [dtrace]",
         "WARNING: possible circular locking dependency detected",

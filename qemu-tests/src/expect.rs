@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Expected output, and whether an output is as expected.
+//! Expected output, and the comparison of an output with it.
 //!
 //! A line of an expected output stands for itself, except for:
 //!
@@ -9,7 +9,7 @@
 //! |---|---|
 //! | `@re REGEX` | one line that the expression matches from end to end |
 //! | `@rep REGEX` | one or more such lines |
-//! | `@any` | any number of lines, none included |
+//! | `@any` | any number of lines, including none |
 //! | `@lit TEXT` | the line TEXT, which may begin with `@` |
 //!
 //! Trailing white space of a line counts; a missing newline at the end does not.
@@ -30,7 +30,7 @@ enum Line {
 pub struct Expected(Vec<Line>);
 
 impl Expected {
-    /// Parses the text of an expected output.
+    /// Parses the text of an expected output; an error names the line.
     pub fn parse(text: &str) -> Result<Self, String> {
         text.lines()
             .enumerate()
@@ -39,10 +39,10 @@ impl Expected {
             .map(Self)
     }
 
-    /// Compares; the error shows the first line that is not as expected.
+    /// Compares; the error shows the first line that differs.
     pub fn check(&self, output: &str) -> Result<(), String> {
         let lines: Vec<&str> = output.lines().collect();
-        // reach[j]: the first i expected lines can stand for the first j lines of the output.
+        // reach[j]: the first i expected lines can match the first j lines of the output.
         let mut reach = vec![false; lines.len() + 1];
         reach[0] = true;
         let mut furthest = 0;
@@ -87,7 +87,7 @@ fn parse_line(line: &str) -> Result<Line, String> {
     }
 }
 
-/// Where the output may stand after one more expected line.
+/// The positions that the output can have reached after one more expected line.
 fn step(expected: &Line, lines: &[&str], before: &[bool]) -> Vec<bool> {
     let mut after = vec![false; before.len()];
     match expected {

@@ -1,18 +1,18 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What the kernel's unit tests say of themselves on the console, in KTAP.
+//! Reads the results of the kernel's unit tests from the console, in KTAP.
 //!
-//! A suite is announced by `# Subtest: NAME` and a plan `1..N`; each of its tests ends in a line `ok M NAME` or
-//! `not ok M NAME`, indented once, as is what a failed test has to say before that. A test that was planned and has no line
-//! did not end, which is a failure too.
+//! A suite begins with `# Subtest: NAME` and a plan `1..N`. Each of its tests ends with a line `ok
+//! M NAME` or `not ok M NAME`, indented once, as are the messages of a failed test before that
+//! line. A planned test without such a line did not end, which is also a failure.
 
-/// One test and how it ended.
+/// One test and its result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Test {
     /// `SUITE::TEST`.
     pub name: String,
-    /// What it said, where it failed.
+    /// Its messages, if it failed.
     pub result: Result<(), String>,
 }
 
@@ -26,7 +26,7 @@ struct Suite {
 }
 
 impl Suite {
-    /// Closes the suite; what it owes is failures.
+    /// Closes the suite; planned tests that did not end become failures.
     fn close(self, tests: &mut Vec<Test>) {
         let Some(planned) = self.planned else {
             return;
@@ -41,7 +41,7 @@ impl Suite {
     }
 }
 
-/// The tests in a console's log.
+/// Returns the tests in a console's log.
 pub fn tests(log: &str) -> Vec<Test> {
     let mut tests = Vec::new();
     let mut suite = Suite::default();
@@ -78,7 +78,7 @@ pub fn tests(log: &str) -> Vec<Test> {
     tests
 }
 
-/// A line without the time that the kernel puts before it.
+/// A line without the kernel's time stamp.
 fn message(line: &str) -> &str {
     match line
         .strip_prefix('[')
@@ -89,7 +89,7 @@ fn message(line: &str) -> &str {
     }
 }
 
-/// Whether a line ends a test, how, and its name.
+/// If a line ends a test: whether the test passed, and its name.
 fn ending(line: &str) -> Option<(bool, &str)> {
     let (ok, rest) = match line.strip_prefix("not ") {
         Some(rest) => (false, rest),
@@ -97,7 +97,8 @@ fn ending(line: &str) -> Option<(bool, &str)> {
     };
     let (number, name) = rest.strip_prefix("ok ")?.split_once(' ')?;
     number.parse::<usize>().ok()?;
-    // A test that was left out says so behind its name; none of ours has a reason to be.
+    // A skipped test has a directive after its name; it counts as failed, because no test of the
+    // module has a reason to be skipped.
     let (name, left_out) = match name.split_once(" # ") {
         Some((name, directive)) => (name, directive.starts_with("SKIP")),
         None => (name, false),

@@ -1,38 +1,40 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What the kernel of this machine counts of memory that the module takes from. For programs that run in the VM.
+//! The kernel's memory counters that the module affects. For programs that run in the VM.
 //!
-//! Others take and give memory meanwhile, so a leak shows only where many consumers have come and gone. Of slabs the objects in use are
-//! counted, and not the pages, on which objects of others keep what is freed. They are shrunk before that, and under KASAN what is
-//! freed stays in its quarantine.
+//! Other parts of the system allocate and free memory meanwhile, so a leak shows only after many
+//! consumers. For slabs, the objects in use are counted, not the pages, because objects of others
+//! keep pages with freed objects allocated. Slabs are shrunk before they are counted; under KASAN,
+//! freed objects stay in its quarantine.
 
 use std::fs;
 use std::time::Duration;
 
-/// Bytes that a consumer may leave on average: much less than the least that any one allocates, and more than the kernel's own
-/// coming and going makes of some hundred of them.
+/// Bytes that a consumer may leave on average: much less than the smallest allocation that any one
+/// makes, and more than the kernel's own fluctuation divided by some hundred consumers.
 const LEFT: u64 = 512;
 
-/// Bytes that the kernel takes and gives meanwhile, whoever comes and goes.
+/// Bytes by which the kernel's own use fluctuates, independent of the number of consumers.
 const SLACK: u64 = 512 << 10;
 
-/// Bytes of a thread, mostly its stack: the kernel starts more workers when there is more to do, and they stay for minutes.
+/// Bytes of a thread, mostly its stack. The kernel starts more workers when there is more work, and
+/// they stay for minutes.
 const THREAD: u64 = 32 << 10;
 
-/// Memory in use, bytes.
+/// Memory in use, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Memory {
     slabs: u64,
     areas: u64,
     percpu: u64,
     threads: u64,
-    /// How many areas of vmalloc the engine has.
+    /// The number of the engine's vmalloc areas.
     ours: usize,
 }
 
 impl Memory {
-    /// Counts.
+    /// Reads the counters.
     pub fn now() -> Result<Self, String> {
         shrink()?;
         let areas = read("/proc/vmallocinfo")?;
@@ -46,7 +48,7 @@ impl Memory {
         })
     }
 
-    /// Whether nothing is left of `consumers`, all of which have come and gone since `before`.
+    /// Checks that nothing is left of `consumers`, all of which have come and gone since `before`.
     pub fn check(&self, before: &Self, consumers: u64) -> Result<(), String> {
         let users = users()?;
         if users != "0" || self.ours != 0 {
@@ -54,7 +56,7 @@ impl Memory {
         }
         let threads = self.threads.saturating_sub(before.threads);
         let allowed = SLACK + threads * THREAD + consumers * LEFT;
-        // Each for itself: what one of them lost cannot make up for another.
+        // Checked separately: a decrease of one must not hide an increase of another.
         for (kind, now, then) in [
             ("slabs", self.slabs, before.slabs),
             ("vmalloc", self.areas, before.areas),
@@ -71,12 +73,12 @@ impl Memory {
     }
 }
 
-/// A file of the kernel's as text.
+/// Reads a file of the kernel's as text.
 pub fn read(path: &str) -> Result<String, String> {
     fs::read_to_string(path).map_err(|e| format!("{path}: {e}"))
 }
 
-/// One field of /proc/meminfo, bytes.
+/// One field of /proc/meminfo, in bytes.
 fn field(name: &str) -> Result<u64, String> {
     let text = read("/proc/meminfo")?;
     let value = text.lines().find_map(|line| line.strip_prefix(name));
@@ -84,17 +86,17 @@ fn field(name: &str) -> Result<u64, String> {
     Ok(kib.ok_or(format!("/proc/meminfo has no {name}"))? << 10)
 }
 
-/// A kind of objects: its name, how many are in use, and the bytes of one.
+/// A slab cache.
 pub struct Cache {
     /// The name.
     pub name: String,
-    /// How many are in use.
+    /// The number of objects in use.
     pub active: u64,
-    /// Bytes of one.
+    /// Bytes of one object.
     pub size: u64,
 }
 
-/// The kinds of objects, but for those that the kernel gives back when it needs memory.
+/// All slab caches except those that the kernel can reclaim when it needs memory.
 pub fn caches() -> Result<Vec<Cache>, String> {
     let text = read("/proc/slabinfo")?;
     let mut caches = Vec::new();
@@ -106,7 +108,7 @@ pub fn caches() -> Result<Vec<Cache>, String> {
             return Err(format!("/proc/slabinfo: {line}"));
         };
         let is_given_back = fs::read_to_string(format!("/sys/kernel/slab/{name}/reclaim_account"));
-        // One that has gone meanwhile has no object.
+        // A cache that has been destroyed meanwhile has no objects.
         if is_given_back.is_ok_and(|flag| flag.trim() != "1") {
             caches.push(Cache { name, active, size });
         }
@@ -117,7 +119,7 @@ pub fn caches() -> Result<Vec<Cache>, String> {
     }
 }
 
-/// Bytes of objects in use.
+/// Bytes of slab objects in use.
 fn slabs() -> Result<u64, String> {
     Ok(caches()?
         .iter()
@@ -125,7 +127,7 @@ fn slabs() -> Result<u64, String> {
         .sum())
 }
 
-/// How many threads there are, of processes and of the kernel.
+/// The number of threads, of processes and of the kernel.
 pub fn threads() -> Result<u64, String> {
     let load = read("/proc/loadavg")?;
     let tasks = load
@@ -136,7 +138,7 @@ pub fn threads() -> Result<u64, String> {
     all.ok_or("/proc/loadavg has no threads".into())
 }
 
-/// How many use the module.
+/// The module's reference count, as /proc/modules prints it.
 pub fn users() -> Result<String, String> {
     let modules = read("/proc/modules")?;
     let ours = modules.lines().find_map(|l| l.strip_prefix("dtrace "));
@@ -144,14 +146,14 @@ pub fn users() -> Result<String, String> {
     users.map(str::to_owned).ok_or("no module".into())
 }
 
-/// What can be given back is given back.
+/// Gives all reclaimable memory back to the kernel.
 pub fn shrink() -> Result<(), String> {
-    // What is freed after a grace period, or by a worker.
+    // Some memory is freed only after a grace period, or by a worker.
     std::thread::sleep(Duration::from_millis(500));
     fs::write("/proc/sys/vm/drop_caches", "3").map_err(|e| e.to_string())?;
     let caches = fs::read_dir("/sys/kernel/slab").map_err(|e| e.to_string())?;
     for cache in caches.flatten() {
-        // One that has gone meanwhile needs no shrinking.
+        // A cache that has been destroyed meanwhile needs no shrinking.
         let _ = fs::write(cache.path().join("shrink"), "1");
     }
     std::thread::sleep(Duration::from_millis(200));

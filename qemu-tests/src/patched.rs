@@ -3,22 +3,26 @@
 
 //! Functions that ftrace has patched. For programs that run in the VM.
 //!
-//! The module has some patched while nothing is enabled, for its breakpoints in processes (kmod/bindings/watch.c). Those that stay so are not
-//! told; the others rest a while after the last breakpoint has gone, and are waited for ([`settled`]).
+//! The module has some functions patched while nothing is enabled, for its breakpoints in processes
+//! (kmod/bindings/watch.c). Those that stay patched are not listed here; the others are unpatched a
+//! while after the last breakpoint has gone, and [`settled`] waits for that.
 
 use crate::memory::read;
 use std::time::{Duration, Instant};
 
-/// What stays patched: the module's anchor from its load on, and two functions of uprobes from the first breakpoint on.
+/// Functions that stay patched: the module's anchor from its load on, and two functions of uprobes
+/// from the first breakpoint on.
 const STANDING: [&str; 3] = ["dtrace_anchor", "set_swbp", "set_orig_insn"];
 
-/// What is patched until ten seconds after the last breakpoint has gone, which is looked for once a second.
+/// Functions that stay patched until ten seconds after the last breakpoint has gone; the module
+/// checks once a second.
 const RESTING: [&str; 3] = ["uprobe_dup_mmap", "uprobe_mmap", "get_signal"];
 
-/// How long those are waited for.
+/// How long [`settled`] waits for those.
 const RESTS: Duration = Duration::from_secs(30);
 
-/// What ftrace says of each function that is patched and does not stay so, sorted. Tracefs is mounted. Else why not.
+/// Returns ftrace's line for each patched function that does not stay patched, sorted. Tracefs must
+/// be mounted.
 pub fn functions() -> Result<Vec<String>, String> {
     let text = read("/sys/kernel/tracing/enabled_functions")?;
     let mut all: Vec<String> = text
@@ -30,7 +34,8 @@ pub fn functions() -> Result<Vec<String>, String> {
     Ok(all)
 }
 
-/// The same, once the breakpoints of earlier consumers have gone; what does not rest in time is told.
+/// Returns the same once the breakpoints of earlier consumers have gone. Functions that are still
+/// patched when the wait ends are in the result.
 pub fn settled() -> Result<Vec<String>, String> {
     let begin = Instant::now();
     loop {
@@ -43,7 +48,7 @@ pub fn settled() -> Result<Vec<String>, String> {
     }
 }
 
-/// Whether those are patched that were before, and no others.
+/// Checks that the same functions are patched as in `before`, and no others.
 pub fn check(before: &[String]) -> Result<(), String> {
     let now = settled()?;
     match now == before {

@@ -3,9 +3,10 @@
 
 //! How long the computer let each of a machine's processors run.
 //!
-//! Inside an emulated machine nobody knows when the computer was busy with something else: time passes there as well. So the
-//! harness writes down, ten times a second, what the computer's scheduler says of the threads that are the machine's processors, and who
-//! measures a time in the machine takes off what that was held up.
+//! Inside an emulated machine it is not visible when the computer was busy with something else:
+//! time passes in the machine as well. Therefore the harness records, ten times a second, the
+//! statistics of the computer's scheduler for the threads that are the machine's processors, and
+//! programs in the machine subtract the delays from the times they measure.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -14,7 +15,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// The file's name in the run directory.
 pub const NAME: &str = "processors";
-/// How often it gets a line.
+/// How often a line is appended.
 const PERIOD: Duration = Duration::from_millis(100);
 
 /// Microseconds since 1970.
@@ -26,15 +27,15 @@ pub fn stamp() -> u64 {
 /// Writes the file, outside of the machine.
 pub struct Writer {
     file: Option<File>,
-    /// The folders of the threads in /proc, when they are there.
+    /// The threads' folders in /proc, once they exist.
     threads: Vec<PathBuf>,
-    /// What the machine's command line has.
+    /// A word that only this machine's command line contains.
     word: String,
     written: Instant,
 }
 
 impl Writer {
-    /// For the machine with this run directory.
+    /// Creates a writer for the machine with this run directory.
     pub fn new(dir: &Path) -> Self {
         let name = dir.file_name().unwrap_or_default().to_string_lossy();
         Self {
@@ -45,7 +46,7 @@ impl Writer {
         }
     }
 
-    /// Writes what is so now, if it is time. What cannot be had is not written.
+    /// Appends a line if it is time. Writes nothing if the statistics cannot be read.
     pub fn note(&mut self, dir: &Path) {
         if self.written.elapsed() < PERIOD {
             return;
@@ -61,19 +62,20 @@ impl Writer {
             let Ok(text) = fs::read_to_string(thread.join("schedstat")) else {
                 return;
             };
-            // Nanoseconds that it ran, and that it waited to run; how often is of no interest.
+            // Nanoseconds that it ran, and that it waited to run; the third number, the count of
+            // time slices, is not needed.
             let words: Vec<&str> = text.split_whitespace().take(2).collect();
             line = format!("{line} {}", words.join(" "));
         }
         line.push('\n');
         if let (Some(file), false) = (&mut self.file, self.threads.is_empty()) {
-            // The machine's measurements are then as they seem.
+            // Errors are ignored: the machine's measurements are then not corrected.
             let _ = file.write_all(line.as_bytes());
         }
     }
 }
 
-/// The threads that are the processors of the machine whose command line has `word`, in their order.
+/// The threads that are the processors of the machine whose command line contains `word`, in order.
 fn threads(word: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for process in fs::read_dir("/proc").into_iter().flatten().flatten() {
@@ -102,20 +104,22 @@ fn threads(word: &str) -> Vec<PathBuf> {
     found.into_iter().map(|(_, path)| path).collect()
 }
 
-/// What the file says, in the machine.
+/// The content of the file, read in the machine.
 #[derive(Default)]
 pub struct History {
-    /// When, and of each processor how long it ran and waited so far, microseconds.
+    /// The time, and for each processor how long it has run and waited so far, in microseconds.
     lines: Vec<(u64, Vec<(u64, u64)>)>,
-    /// How much later the machine's clock is than the computer's, microseconds.
+    /// How far the machine's clock is ahead of the computer's, in microseconds.
     ahead: i64,
 }
 
-/// The writer's clock and the lines' own times differ by less, and so does what is between two lines.
+/// An upper bound of the difference between the writer's clock and the times in its lines, and of
+/// the time between two lines, in microseconds.
 const MARGIN: u64 = 150_000;
 
 impl History {
-    /// Reads the file as it is now. `ahead`: see [`ahead`](Self::ahead); the least of many is right.
+    /// Reads the file in its current state. `ahead`: see [`ahead`](Self::ahead); the smallest of
+    /// many measurements is the right one.
     pub fn read(path: &Path, ahead: i64) -> Self {
         let text = fs::read_to_string(path).unwrap_or_default();
         let lines = text.lines().filter_map(|line| {
@@ -134,18 +138,18 @@ impl History {
         }
     }
 
-    /// Whether there is anything.
+    /// Whether nothing was recorded.
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
 
-    /// How much later the clock is than the file's last line.
+    /// How far the clock is ahead of the file's last line, in microseconds.
     pub fn ahead(path: &Path) -> Option<i64> {
         let last = Self::read(path, 0).lines.pop()?;
         Some(stamp() as i64 - last.0 as i64)
     }
 
-    /// How long a processor ran and waited up to then.
+    /// How long a processor had run and waited at `stamp`, interpolated between two lines.
     fn at(&self, cpu: usize, stamp: u64) -> Option<(u64, u64)> {
         let stamp = (stamp as i64 - self.ahead).max(0) as u64;
         let of = |line: &(u64, Vec<(u64, u64)>)| line.1.get(cpu).map(|pair| (line.0, *pair));
@@ -161,14 +165,15 @@ impl History {
         ))
     }
 
-    /// How long, at most, a processor ran between two times of the machine's clock.
+    /// An upper bound of how long a processor ran between two times of the machine's clock.
     pub fn ran(&self, cpu: usize, from: u64, to: u64) -> Option<u64> {
         let (before, after) = (self.at(cpu, from - MARGIN)?, self.at(cpu, to + MARGIN)?);
         Some(after.0.saturating_sub(before.0))
     }
 
-    /// How long the processor waited that had to wait longest between two times. Others may have waited for it: for what it had locked, or for
-    /// its answer, and with interrupts off as well.
+    /// The longest time that any processor waited between two times of the machine's clock. The
+    /// others may have waited for that one: for a lock it held or for its answer, even with
+    /// interrupts off.
     pub fn waited(&self, from: u64, to: u64) -> u64 {
         let cpus = self.lines.first().map_or(0, |line| line.1.len());
         let waits = (0..cpus).filter_map(|cpu| {
@@ -186,7 +191,7 @@ mod tests {
     #[test]
     fn what_the_computer_took_is_known() {
         let lines = (0..=20u64).map(|n| {
-            // The first processor runs always but for the second from 500 ms on.
+            // The first processor runs always except for the second that begins at 500 ms.
             let ran = 100_000 * n.min(5) + 100_000 * n.saturating_sub(15);
             let waited = 100_000 * n - ran;
             (10_000_000 + 100_000 * n, vec![(ran, waited), (0, 0)])

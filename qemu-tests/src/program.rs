@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! A D program as an image, descriptions, and probes in processes, for programs of the VM that use the device by hand.
+//! Compiles D programs into images, and builds descriptions and requests for probes in processes,
+//! for programs in the VM that use the device directly.
 
 use dtrace::dof;
 use dtrace::handle::{DevDtrace, Given, Handle, KernelWorld, PATH};
@@ -12,7 +13,8 @@ use dtrace::world::ProbePattern;
 use dtrace_uapi::process::{Probe, ADDRESS};
 use std::path::Path;
 
-/// Compiles `text` for this machine. `size`: of each buffer, as the options have it.
+/// Compiles `text` for this machine. `size` is the size of each buffer, in the syntax of the
+/// options.
 pub fn compile(text: &str, size: &str) -> Result<Vec<u8>, String> {
     let set = ["bufsize", "aggsize", "dynvarsize", "specsize"].map(|name| (name, size));
     compiled(text, &set, |program, handle| {
@@ -20,7 +22,7 @@ pub fn compile(text: &str, size: &str) -> Result<Vec<u8>, String> {
     })
 }
 
-/// The same, clause by clause, with options as usual.
+/// Compiles `text` with default options, and returns its clauses.
 pub fn clauses(text: &str) -> Result<Vec<Clause>, String> {
     compiled(text, &[], |program, _| program.clauses)
 }
@@ -43,7 +45,7 @@ fn compiled<T>(
     Ok(take(program, &handle))
 }
 
-/// A description from its text.
+/// Parses a probe description.
 pub fn pattern(text: &str) -> ProbePattern {
     let mut parts = text.split(':').map(String::from);
     let mut part = || parts.next().unwrap_or_default();
@@ -56,7 +58,7 @@ pub fn pattern(text: &str) -> ProbePattern {
     }
 }
 
-/// Probes of `module` in a process, one at each address, each with a name of its own.
+/// Requests probes of `module` in a process: one at each address, each with a name of its own.
 pub fn places(module: &str, addresses: impl IntoIterator<Item = u64>) -> Request {
     let mut request = Request::default();
     request.text.extend(format!("{module}\0").bytes());

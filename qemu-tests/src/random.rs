@@ -1,25 +1,25 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Numbers for fuzzers: they look random, and follow from a seed.
+//! Pseudo-random numbers for fuzzers, reproducible from a seed.
 
 /// SplitMix64.
 pub struct Random(u64);
 
 impl Random {
-    /// The numbers of this seed.
+    /// Creates the generator for this seed.
     pub const fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// Those of the part `number` of a run with this seed.
+    /// Creates the generator for the part `number` of a run with this seed.
     pub fn of(seed: u64, number: u64) -> Self {
         let mut this = Self(seed.wrapping_mul(0x1000_0000_01b3) ^ number.rotate_left(32));
         this.next();
         this
     }
 
-    /// Any number.
+    /// Returns any 64-bit number.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -29,27 +29,27 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// One from 0 to below `n`.
+    /// Returns a number from 0 to `n` - 1.
     pub fn below(&mut self, n: usize) -> usize {
         (self.next() % n.max(1) as u64) as usize
     }
 
-    /// True once in `n` times.
+    /// Returns true with a probability of 1 in `n`.
     pub fn one_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
     }
 
-    /// One of these.
+    /// Returns one of the elements.
     pub fn choose<T: Copy>(&mut self, some: &[T]) -> T {
         some[self.below(some.len())]
     }
 
-    /// So many bytes.
+    /// Returns `n` random bytes.
     pub fn bytes(&mut self, n: usize) -> Vec<u8> {
         (0..n).map(|_| self.next() as u8).collect()
     }
 
-    /// A number as attackers choose them.
+    /// Returns a number such as an attacker would choose.
     pub fn number(&mut self) -> u64 {
         match self.below(4) {
             0 => self.below(8) as u64,

@@ -1,16 +1,18 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Many cases in one machine.
+//! Runs many cases in one machine.
 //!
-//! Each case has a directory in the run directory: its command and limit going in, its output and status coming back. The
-//! guest works through them in order. Where the machine dies, or does not end a case that is past its limit, the
-//! case that ran at that time is blamed, and the rest goes on in another machine. One death is not the kernel's fault:
-//! of a breakpoint that the emulator saw and memory does not hold. Then the case runs once more, alone in a
-//! machine whose processors take turns, where that cannot be.
+//! Each case has a directory in the run directory: its command and limit go in, its output and
+//! status come back. The guest works through them in order. If the machine dies, or does not end a
+//! case that exceeds its limit, the case that ran at that time is blamed, and the remaining cases
+//! continue in another machine. One kind of death is not the kernel's fault: a breakpoint that the
+//! emulator executed but that memory does not contain. Then the case runs once more, alone in a
+//! machine whose processors take turns, where this cannot happen.
 //!
-//! The computer itself may stand still, because it is suspended or moved, while its clock goes on. The guest sees all that time pass
-//! at once: limits expire, and the deadman kills consumers. The case that ran then runs once more.
+//! The computer itself may stand still, because it is suspended or migrated, while its clock goes
+//! on. The guest sees all that time pass at once: limits expire, and the deadman kills consumers.
+//! The case that ran then runs once more.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,55 +25,60 @@ use crate::accel::Accel;
 use crate::console;
 use crate::vm::{read_lossy, Order, Setup, Vm, POLL};
 
-/// How long a machine may take before its first case begins: an emulated one on a busy host takes a minute. Rarely one hangs.
+/// How long a machine may take until its first case begins. An emulated one on a busy computer
+/// takes a minute; on rare occasions a boot hangs.
 const BOOT: Duration = Duration::from_secs(90);
-/// How often machines in a row may fail to begin before the cases are given up.
+/// After this many machines in a row that did not start, the remaining cases are given up.
 const STARTS: u32 = 2;
-/// How much longer than a case's limit the guest, which enforces it first, may take to say so.
+/// How much longer than a case's limit the guest may take to report the timeout, which it enforces
+/// itself.
 const GRACE: Duration = Duration::from_secs(20);
-/// So long between two looks at a machine means that the computer stood still. Load alone does not delay a sleeper so much.
+/// Such a gap between two looks at a machine means that the computer stood still. Load alone does
+/// not delay a sleeping thread that long.
 const STANDSTILL: Duration = Duration::from_secs(15);
 
-/// What the machine is to do for one case.
+/// What the machine does for one case.
 #[derive(Clone, Debug)]
 pub struct Work {
     /// The case's name.
     pub name: String,
-    /// What bash is to run.
+    /// The text that bash runs.
     pub command: String,
-    /// How long it may take.
+    /// How long it may take before it is ended.
     pub limit: Duration,
-    /// The machine is not what it was afterwards: another one is for what comes next ([`crate::blocks`]).
+    /// The machine cannot be used after it: the next case gets another ([`crate::blocks`]).
     pub last: bool,
 }
 
-/// What a case left.
+/// The results of a case.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// Exit status; 124 or 137 where the limit ended it.
+    /// The exit status; 124, 137 or 143 if the limit ended it.
     pub status: i32,
     /// Standard output.
     pub stdout: String,
     /// Standard error.
     pub stderr: String,
-    /// What the kernel said of a program that died of a breakpoint.
+    /// The kernel's message about a program that died of a breakpoint.
     pub trapped: Option<String>,
     /// How long it took.
     pub took: Duration,
 }
 
 impl Outcome {
-    /// Whether its time limit ended it: what timeout(1) returns, and what it does where its signal is not enough.
+    /// Whether its time limit ended it: 124 is timeout(1)'s status, 137 and 143 are those of a
+    /// process that it killed.
     pub fn timed_out(&self) -> bool {
         matches!(self.status, 124 | 137 | 143)
     }
 }
 
-/// How a case ended: with an outcome, whose judge is the caller, or with a report on what it did to the machine.
+/// How a case ended: an outcome, which the caller judges, or a report on what the case did to the
+/// machine.
 pub type Ending = Result<Outcome, String>;
 
-/// Runs the cases; `report` is told each ending as it comes, by the case's place in `cases`. `runner` is a script that
-/// works through the cases in the machine in place of init.
+/// Runs the cases. Calls `report` with each ending as it comes, and with the case's index in
+/// `cases`. `runner` is a script that works through the cases in the machine in place of init.
 pub fn run(
     setup: &Setup,
     runner: Option<&str>,
@@ -109,12 +116,13 @@ pub fn run(
     Ok(())
 }
 
-/// Why a machine is left. The case that ran is reported only with `Over`; otherwise it is to run once more.
+/// Why a machine is left. Only with `Over` the case that ran has been reported; otherwise it runs
+/// once more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Parting {
-    /// The cases are done, or the machine is.
+    /// The cases are done, or the machine has ended.
     Over,
-    /// It was the emulator that failed.
+    /// The emulator failed.
     StaleCode,
     /// The computer stood still.
     StoodStill,
@@ -134,7 +142,8 @@ impl Look {
         }
     }
 
-    /// How long ago that was. Which of the clocks goes on depends on what held the computer up.
+    /// How long ago that was. Uses both clocks, because what held the computer up determines which
+    /// of them went on.
     fn ago(&self) -> Duration {
         let by_clock = self.clock.elapsed().unwrap_or_default();
         self.since.elapsed().max(by_clock)
@@ -150,7 +159,7 @@ struct Machine {
 }
 
 impl Machine {
-    /// Boots with the cases from `first` on.
+    /// Boots a machine for the cases from `first` on.
     fn boot(setup: &Setup, runner: Option<&str>, cases: &[Work], first: usize) -> io::Result<Self> {
         let dir = setup.run_dir("cases")?;
         if let Some(text) = runner {
@@ -174,7 +183,7 @@ impl Machine {
         })
     }
 
-    /// Reports endings until the cases or the machine are done.
+    /// Reports endings until the cases are done or the machine has ended.
     fn follow(
         &mut self,
         cases: &[Work],
@@ -265,14 +274,14 @@ impl Machine {
         )
     }
 
-    /// Keeps the console's log of a failure beside the build.
+    /// Saves the console's log of a failure in the build folder.
     fn keep(&self, dir: &Path, log: &str) {
         let file = self.kept.join(format!("{}.log", dir_name(dir)));
-        // The report has the excerpt in any case.
+        // Errors are ignored: the report has the excerpt in any case.
         let _ = fs::create_dir_all(&self.kept).and_then(|()| fs::write(file, log));
     }
 
-    /// Ends the machine; politely where its work is done.
+    /// Ends the machine; waits for it to power off if its work is done.
     fn end(&mut self, done: bool) -> io::Result<()> {
         if done {
             self.vm.wait_status(GRACE)?;
@@ -284,13 +293,14 @@ impl Machine {
     }
 }
 
-/// The directory's name orders the cases; it is also the case's name in the console's log.
+/// The directory's name contains the index, which orders the cases; it is also the case's name in
+/// the console's log.
 fn case_dir(dir: &Path, at: usize, case: &Work) -> PathBuf {
     let flat = case.name.replace('/', "-");
     dir.join("cases").join(format!("{at:04}-{flat}"))
 }
 
-/// The status of the case, once its line is whole.
+/// The status of the case, once its line is complete.
 fn status(dir: &Path) -> Option<i32> {
     read_lossy(&dir.join("status"))
         .strip_suffix('\n')?

@@ -1,11 +1,12 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! One virtual machine: booted by virtme-ng, told what to do by files in a run directory, followed until it is done.
+//! One virtual machine: booted by virtme-ng, controlled by files in a run directory, followed until
+//! its work is done.
 //!
-//! The run directory is shared with the guest; `guest/init` describes the files. Output comes back through files as
-//! well, never mixed with the console, which has one of its own. The machine is done when its `status` is there; it has
-//! failed when it ended without one.
+//! The run directory is shared with the guest; `guest/init` describes the files. Output comes back
+//! through files too, never mixed with the console, which has its own file. The machine's work is
+//! done when its `status` exists; a machine that ends without one has failed.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -22,56 +23,61 @@ use rustix::fs::{flock, FlockOperation};
 use rustix::io::Errno;
 use rustix::process::{kill_process_group, Pid, Signal};
 
-/// By this file in the run directory the guest asks to be stopped: it holds milliseconds and a newline.
+/// A file in the run directory with which the guest requests to be stopped. It contains
+/// milliseconds and a newline.
 const STAND_STILL: &str = "stand-still";
 
-/// How often the run directory is looked at.
+/// How often the run directory is polled.
 pub const POLL: Duration = Duration::from_millis(30);
-/// How long a machine whose status is there may take to power off.
+/// How long a machine that has written its status may take to power off.
 const POWER_OFF: Duration = Duration::from_secs(3);
 
-/// Where things are, and what every machine of this process is like.
+/// Paths, and properties that all machines of this process share.
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// The checkout.
     pub top: PathBuf,
-    /// The cache of the build.
+    /// The cache folder of the build.
     pub cache: PathBuf,
-    /// Where this checkout builds.
+    /// The build folder of this checkout.
     pub build: PathBuf,
-    /// Where it builds for the kernel.
+    /// The build folder for this kernel.
     pub kernel_build: PathBuf,
     /// The kernel image.
     pub kernel: PathBuf,
-    /// The kernel's release, as `uname -r` tells it.
+    /// The kernel's release, as `uname -r` prints it.
     pub release: String,
     /// The module to load, if any.
     pub module: Option<PathBuf>,
-    /// How to run it; none is what the machine can do.
+    /// How to run the guest's instructions; `None` lets [`crate::accel::choose`] decide.
     pub accel: Option<Accel>,
-    /// Make the guest's clock count instructions: exact and repeatable, slow, on one processor only.
+    /// Make the guest's clock count instructions: exact and repeatable, but slow, and only with one
+    /// processor.
     pub icount: bool,
-    /// Processors.
+    /// The number of processors.
     pub cpus: u32,
-    /// The kernel is the debug kernel: it takes more memory and more time.
+    /// Whether the kernel is the debug kernel, which needs more memory and more time.
     pub debug: bool,
-    /// Parameters for the kernel beside those that every machine gets.
+    /// Kernel parameters in addition to those that every machine gets.
     pub parameters: String,
-    /// A plugin of the emulator's and its arguments, as `-plugin` takes them.
+    /// A plugin of the emulator and its arguments, as `-plugin` takes them.
     pub plugin: Option<String>,
 }
 
-/// How many times longer the debug kernel may take: emulated, it needs about five times the instructions.
+/// How many times longer the debug kernel may take: emulated, it needs about five times as many
+/// instructions.
 const SLOWER: u32 = 6;
 
-/// Seconds that a reader of RCU may take before the kernel complains (`CONFIG_RCU_CPU_STALL_TIMEOUT`).
+/// Seconds that an RCU reader may take before the kernel complains
+/// (`CONFIG_RCU_CPU_STALL_TIMEOUT`).
 const STALL_S: u32 = 21;
 
-/// Seconds, and twice as many of a CPU that does not schedule, after which the kernel complains (kernel/watchdog.c: `watchdog_thresh`).
+/// Seconds after which the kernel reports a hard lockup; it reports a CPU that does not schedule
+/// after twice as many (kernel/watchdog.c: `watchdog_thresh`).
 const WATCHDOG_S: u32 = 10;
 
 impl Setup {
-    /// The set-up that `scripts/vm` hands over in the environment.
+    /// Reads the setup that `scripts/vm` passes in the environment.
     pub fn from_env() -> io::Result<Self> {
         let path = |name: &str| {
             std::env::var_os(name).map(PathBuf::from).ok_or_else(|| {
@@ -98,13 +104,15 @@ impl Setup {
         })
     }
 
-    /// How long what takes `usual` in a machine that is alone, on the stock kernel, may take in this one.
+    /// The limit in this machine for what takes `usual` on the stock kernel: longer on the debug
+    /// kernel.
     pub fn limit(&self, usual: Duration) -> Duration {
         let slower = if self.debug { SLOWER } else { 1 };
         usual * slower
     }
 
-    /// Where it is written how long each case took, in seconds, of this kernel: what to look at where the whole takes too long.
+    /// Creates the file of how many seconds each case took on this kernel, for finding out which
+    /// cases make the run long.
     pub fn times(&self) -> io::Result<File> {
         let name = match self.debug {
             true => "case-times-debug",
@@ -113,8 +121,9 @@ impl Setup {
         File::create(self.build.join(name))
     }
 
-    /// A new, empty run directory, that no other process has while this one lives. (Its number says nothing to others: each has a
-    /// namespace of its own.)
+    /// Creates a new, empty run directory that no other process uses while this one lives. The name
+    /// does not contain the process ID, because each process has a PID namespace of its own and the
+    /// IDs are not unique.
     pub fn run_dir(&self, name: &str) -> io::Result<PathBuf> {
         let run = self.build.join("run");
         fs::create_dir_all(&run)?;
@@ -123,7 +132,7 @@ impl Setup {
             let lock = File::create(run.join(format!("{name}-{number}.lock")))?;
             match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => {
-                    // To the end of the process.
+                    // The lock is held until the process ends.
                     let _ = lock.into_raw_fd();
                     break run.join(format!("{name}-{number}"));
                 }
@@ -139,14 +148,14 @@ impl Setup {
     }
 }
 
-/// What the machine is for.
+/// What the machine does.
 #[derive(Debug)]
 pub enum Order {
-    /// Run this text as a bash script and end.
+    /// Runs this text as a bash script and ends.
     Run(String),
-    /// Run what is in the run directory's `cases` and end.
+    /// Runs the cases in the run directory's `cases` and ends.
     Cases,
-    /// An interactive shell on this terminal.
+    /// Runs an interactive shell on this terminal.
     Shell,
 }
 
@@ -155,24 +164,24 @@ pub enum Order {
 pub enum End {
     /// With the status that the guest left.
     Status(i32),
-    /// It was still at work when its limit was reached.
+    /// It was still working when its limit was reached.
     Late,
-    /// It was interrupted before it began, or once too often.
+    /// It was interrupted before its command began, or more often than `INTERRUPTS`.
     Interrupted,
     /// The machine ended without a status.
     Died,
 }
 
-/// How many interrupts the command gets before the machine is ended: dtrace stops tracing at the first, and at once at
-/// the second.
+/// How many interrupts are passed on to the command before the machine is ended: dtrace stops
+/// tracing at the first, and exits at once at the second.
 const INTERRUPTS: usize = 2;
 
-/// A machine that was started.
+/// A running machine.
 pub struct Vm {
     dir: PathBuf,
     child: Child,
     control: PathBuf,
-    /// A connection to the guest's control port, as soon as QEMU listens.
+    /// A connection to the guest's control port, once QEMU listens.
     port: Option<UnixStream>,
     accel: Accel,
 }
@@ -230,18 +239,19 @@ impl Vm {
         })
     }
 
-    /// Whether a processor may see another's change of code too late: with a thread each, they do
+    /// Whether a processor may execute code that another has changed already, as emulated
+    /// processors with a thread each do
     /// ([`console::stale_breakpoint`](crate::console::stale_breakpoint)).
     pub fn may_run_stale_code(&self) -> bool {
         self.accel == Accel::Tcg
     }
 
-    /// What the kernel has said so far.
+    /// The console's log so far.
     pub fn console(&self) -> String {
         read_lossy(&self.dir.join("console.log"))
     }
 
-    /// The status the guest left, once it has.
+    /// The status that the guest left, if it has.
     pub fn status(&self) -> Option<i32> {
         fs::read_to_string(self.dir.join("status"))
             .ok()?
@@ -250,14 +260,15 @@ impl Vm {
             .ok()
     }
 
-    /// Whether the machine still runs. Has it stand still where it asks for that.
+    /// Whether the machine still runs. Stops it for a while first if the guest has requested that.
     pub fn running(&mut self) -> io::Result<bool> {
         self.stand_still()?;
         Ok(self.child.try_wait()?.is_none())
     }
 
-    /// Stops the machine with all that belongs to it, for as many milliseconds as it has written to its file [`STAND_STILL`], and removes the file
-    /// when it goes on: as a computer does that has something else to do.
+    /// Stops the machine and all its helpers for as many milliseconds as the guest has written to
+    /// [`STAND_STILL`], and removes the file when they continue. Simulates a computer that is busy
+    /// with something else.
     fn stand_still(&self) -> io::Result<()> {
         let file = self.dir.join(STAND_STILL);
         let text = fs::read_to_string(&file).unwrap_or_default();
@@ -272,7 +283,7 @@ impl Vm {
         fs::remove_file(file)
     }
 
-    /// Waits for the status; none when the machine ends without one or the limit is reached.
+    /// Waits for the status; `None` if the machine ends without one or the limit is reached.
     pub fn wait_status(&mut self, limit: Duration) -> io::Result<Option<i32>> {
         match self.follow(limit, &mut io::sink(), &mut io::sink(), &mut || 0)? {
             End::Status(status) => Ok(Some(status)),
@@ -280,8 +291,8 @@ impl Vm {
         }
     }
 
-    /// Waits for the machine's work to end, passing on what the command prints as it does, and to the command the
-    /// interrupts that `interrupts` says have come since it was last asked.
+    /// Waits for the machine's work to end. Passes on the command's output as it comes, and
+    /// interrupts to the command: `interrupts` returns how many have come since its last call.
     pub fn follow(
         &mut self,
         limit: Duration,
@@ -294,7 +305,7 @@ impl Vm {
         let mut stderr = Tail::new(self.dir.join("stderr"));
         let mut interrupted = 0;
         loop {
-            // Asked before the output is read, so that the last of it is not missed.
+            // Read before the output, so that the end of the output is not missed.
             let status = self.status();
             let running = self.running()?;
             stdout.copy(out)?;
@@ -319,14 +330,14 @@ impl Vm {
         }
     }
 
-    /// Connects to the control port: the guest sees an end of file where nobody is.
+    /// Connects to the control port; without a peer the guest would read an end of file.
     fn connect(&mut self) {
         if self.port.is_none() {
             self.port = UnixStream::connect(&self.control).ok();
         }
     }
 
-    /// Interrupts the command as a terminal would; false where there is none yet.
+    /// Interrupts the command as a terminal would; false if there is no command yet.
     fn interrupt(&mut self) -> bool {
         self.dir.join("stdout").exists()
             && self
@@ -335,12 +346,12 @@ impl Vm {
                 .is_some_and(|port| port.write_all(b"INT\n").is_ok())
     }
 
-    /// Waits until the machine's user has left it.
+    /// Waits until the machine has ended by itself.
     pub fn wait(&mut self) -> io::Result<()> {
         self.child.wait().map(drop)
     }
 
-    /// Ends the machine: gives it a moment where it is powering off, then by force.
+    /// Ends the machine: gives it a moment if it is powering off, then kills it.
     pub fn stop(&mut self) {
         let start = Instant::now();
         while self.status().is_some() && start.elapsed() < POWER_OFF {
@@ -356,7 +367,7 @@ impl Vm {
     pub fn kill(&mut self) {
         if matches!(self.child.try_wait(), Ok(None)) {
             let group = format!("-{}", self.child.id());
-            // Nothing is left to do about a kill that fails.
+            // Errors are ignored: nothing is left to do if the kill fails.
             let _ = Command::new("kill").args(["-KILL", "--", &group]).status();
             let _ = self.child.wait();
         }
@@ -366,19 +377,21 @@ impl Vm {
 impl Drop for Vm {
     fn drop(&mut self) {
         self.kill();
-        // QEMU that ended by itself has removed it.
+        // QEMU has removed the socket already if it ended by itself.
         let _ = fs::remove_file(&self.control);
     }
 }
 
-/// The emulated processor, without the string instructions that a real one makes fast: where the kernel sees them, it copies and
-/// clears by bytes, and the emulator goes through them one at a time.
+/// The emulated processor. The features that advertise fast string instructions are off: with them
+/// the kernel copies and clears memory by bytes, and the emulator executes those one at a time.
 const CPU: &str = "-cpu max,-erms,-fsrm,-fsrs,-fzrm";
 
-/// A disk without storage, whose buffer the kernel's driver gives to other devices: memory of a device in the kernel's direct map.
+/// A disk without storage, whose controller memory buffer the kernel's driver offers to other
+/// devices. It provides device memory in the kernel's direct map.
 const BUFFER: &str = "-device nvme,serial=buffer,cmb_size_mb=16";
 
-/// The virtme-ng command line. Only in a shell, which lives long, the guest looks at a file of the host anew when it is opened.
+/// Builds the virtme-ng command line. With a shell, which lives long, the guest revalidates a file
+/// of the host whenever it is opened; without one it caches files (`qemu-tests/host`).
 fn virtme(setup: &Setup, dir: &Path, accel: Accel, control: &Path, shell: bool) -> Command {
     let mut command = Command::new("vng");
     if !shell {
@@ -391,26 +404,28 @@ fn virtme(setup: &Setup, dir: &Path, accel: Accel, control: &Path, shell: bool) 
         command.arg("--disable-kvm");
     }
     command
-        // Also where the kernel could do without one: the last init= counts there, which is virtme-ng's.
+        // Forced even if the kernel could boot without an initramfs: without it the last init=
+        // counts, which is virtme-ng's.
         .arg("--force-initramfs")
         .args(["--user", "root", "--memory"])
         .arg(if setup.debug { "3G" } else { "2G" })
         .arg("--cpus")
         .arg(setup.cpus.to_string())
         .arg(format!("--rwdir=/mnt={}", dir.display()));
-    // virtme-ng's initial RAM disk takes the first init= it sees.
+    // virtme-ng's initramfs uses the first init= it finds.
     let init = setup.top.join("qemu-tests/guest/init");
-    // Files come from a process beside QEMU, whose writes to the guest's memory the emulation does not see: it would go
-    // on executing what it translated from a page before. Clearing pages when they are given out shows it each change.
-    // Debian's kernels do so anyway.
+    // Files are served by a process beside QEMU, whose writes to the guest's memory the emulation
+    // does not see: QEMU would keep executing its translations of a page's former content. Clearing
+    // pages when they are allocated makes the changes visible to it. Debian's kernels do so anyway.
     let mut parameters = format!("loglevel=5 init_on_alloc=1 init={}", init.display());
-    // On a busy computer the emulated timer is late for the kernel's check of it.
+    // On a busy computer the emulated timer fails the kernel's check.
     parameters += " no_timer_check";
     if setup.debug {
-        // With page tables of five levels an interrupt at an unlucky moment of its boot makes KASAN report the kernel itself, and
-        // then lockdep is off: while the processor is identified, what it can do is unknown, and so where shadow memory is.
+        // With five-level page tables, an interrupt at an unlucky moment of the boot makes KASAN
+        // report the kernel itself, which turns lockdep off: while the processor is being
+        // identified, its features are unknown, and so is the location of the shadow memory.
         parameters += " no5lvl";
-        // The watchdogs give it as much more time as the cases get.
+        // The watchdogs get the same factor as the cases' limits.
         parameters += &format!(" watchdog_thresh={}", WATCHDOG_S * SLOWER);
         parameters += &format!(" rcupdate.rcu_cpu_stall_timeout={}", STALL_S * SLOWER);
     }
@@ -437,13 +452,13 @@ fn virtme(setup: &Setup, dir: &Path, accel: Accel, control: &Path, shell: bool) 
              -device virtserialport,name=dtrace.control,chardev=control",
             control.display()
         ));
-        // Verbose: the console goes to standard error.
+        // `--verbose` sends the console to standard error.
         command.args(["--verbose", "--", "true"]);
     }
     command
 }
 
-/// A file that grows, read as it does.
+/// Reads a growing file.
 struct Tail {
     path: PathBuf,
     at: u64,
@@ -454,7 +469,7 @@ impl Tail {
         Self { path, at: 0 }
     }
 
-    /// Copies what is new.
+    /// Copies what has been added since the last call.
     fn copy(&mut self, to: &mut dyn Write) -> io::Result<()> {
         let Ok(mut file) = File::open(&self.path) else {
             return Ok(());
@@ -468,7 +483,7 @@ impl Tail {
     }
 }
 
-/// A file as text; empty where it cannot be read.
+/// Reads a file as text; empty if it cannot be read.
 pub fn read_lossy(path: &Path) -> String {
     fs::read(path).map_or_else(
         |_| String::new(),

@@ -3,7 +3,7 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * callcount.d [CALL]: how often a command makes each call, or that one. An argument may be missing.
+ * callcount.d [CALL]: how often a command makes each call, or only CALL, which may be missing.
  */
 
 #pragma D option quiet

@@ -3,7 +3,7 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * callrate.d: calls of a command, printed each 20 ms with a heading each ten lines; and all of them.
+ * callrate.d: calls of a command, printed every 20 ms with a heading every ten lines; and totals.
  */
 
 #pragma D option quiet

@@ -3,7 +3,7 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * fdspread.d: which file descriptors a command's calls are about.
+ * fdspread.d: the file descriptors that a command's calls use.
  */
 
 #pragma D option quiet

@@ -3,7 +3,7 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * forkcount.d: children that a command makes, what became of them and of whom they come.
+ * forkcount.d: the children of a command: what creates them, what they execute and how they end.
  */
 
 #pragma D option quiet

@@ -3,7 +3,7 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * lifetimes.d: how long the processes of a command live. Times are kept by number, and forgotten.
+ * lifetimes.d: how long a command's processes live. Start times are kept by process ID.
  */
 
 #pragma D option quiet

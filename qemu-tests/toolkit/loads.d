@@ -3,7 +3,7 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * loads.d: the averages of load, as uptime(1) tells them. Fixed point becomes a whole and hundredths.
+ * loads.d: the load averages as uptime(1) prints them: fixed point as integers and hundredths.
  */
 
 #pragma D option quiet

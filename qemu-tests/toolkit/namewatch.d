@@ -3,7 +3,7 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * namewatch.d: what makes, renames and removes files.
+ * namewatch.d: the files that a command renames and removes.
  */
 
 #pragma D option quiet

@@ -3,7 +3,7 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * opencount.d: which files a command opens, and how often it fails to. Aggregations behind a condition.
+ * opencount.d: which files a command opens, and failures. Uses aggregations behind a condition.
  */
 
 #pragma D option quiet

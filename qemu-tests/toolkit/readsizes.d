@@ -3,7 +3,7 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * readsizes.d: the sizes of a command's reads and writes. The total begins as 0 and becomes what it becomes.
+ * readsizes.d: the sizes of a command's reads and writes. Uses variables initialized with 0.
  */
 
 #pragma D option quiet

@@ -3,7 +3,7 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * sleeptimes.d: how long the sleeps of a command last, the longest and the shortest kept in variables that begin as 0.
+ * sleeptimes.d: how long a command's sleeps last. The variables are initialized with 0.
  */
 
 #pragma D option quiet

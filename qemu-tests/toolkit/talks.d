@@ -3,7 +3,7 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * talks.d: connections that a command opens and accepts, and what it sends.
+ * talks.d: connections that a command opens and accepts, and how many bytes it sends.
  */
 
 #pragma D option quiet

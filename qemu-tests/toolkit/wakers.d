@@ -3,7 +3,7 @@
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  * SPDX-License-Identifier: GPL-2.0-only
  *
- * wakers.d: whom a command wakes, and who wakes it.
+ * wakers.d: what a command wakes, and what wakes it.
  */
 
 #pragma D option quiet

@@ -2,7 +2,8 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# dracut: begins to trace before the first driver is loaded. modprobe(8) heeds dtrace.anon=0 on the kernel's command line.
+# dracut: starts tracing before the first driver is loaded. modprobe(8) honours dtrace.anon=0 on the
+# kernel's command line.
 
 [ -s /etc/dtrace/anon.dof ] && modprobe -q dtrace
 :

@@ -2,10 +2,10 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# dracut: where there is an anonymous enabling, the initial RAM disk gets it, and the module that traces it.
+# dracut: if there is an anonymous enabling, adds it and dtrace.ko to the initramfs.
 
 check() {
-	# 255: only where somebody asks for this module by its name.
+	# 255: only if this dracut module is requested by name.
 	[ -s "${dracutsysrootdir:-}/etc/dtrace/anon.dof" ] || return 255
 }
 
@@ -14,13 +14,13 @@ depends() {
 }
 
 installkernel() {
-	# A RAM disk for this machine alone gets no other module than those that are loaded now.
+	# A host-only initramfs would contain only those modules that are loaded now.
 	hostonly='' instmods dtrace
 }
 
 install() {
 	inst_simple /etc/dtrace/anon.dof
 	inst_multiple modprobe
-	# The first of the first hooks, before udev has a driver loaded.
+	# The first of the first hooks, before udev loads a driver.
 	inst_hook cmdline 00 "$moddir/load.sh"
 }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @status: 0
-# Every kind of bad input is one message and its status.
+# Every kind of bad input gives one message and its own status.
 try() {
 	"$@"
 	echo "status $?"

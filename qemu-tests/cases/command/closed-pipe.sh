@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Output that nobody reads any more ends the command quietly.
+# A closed pipe on standard output ends the command quietly.
 dtrace -qn 'tick-10ms { printf("line\n"); }' | head -1
 echo "${PIPESTATUS[0]}"
-# Messages that nobody hears end nothing.
+# Messages that cannot be written end nothing.
 dtrace -n 'BEGIN { trace(*(int *)0); } BEGIN { printf("begun\n"); exit(3); } END { printf("ended\n"); }' 2>/dev/full -q
 echo $?
 dtrace 2>/dev/full

@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# -h: a header of a definition, and what is wrong with one; nothing is written then.
+# -h makes a header from a provider definition; for an invalid definition it reports the error and
+# writes nothing.
 header() { dtrace -h -s "$1" 2>&1; echo "status $?"; }
 cd "$(mktemp -d)" || exit 1
 printf 'provider app { probe start(int id) : (int id); probe stop(); };\n' >good.d

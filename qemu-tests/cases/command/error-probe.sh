@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# A fault is reported through ERROR and tracing lives on. On a terminal it is said what in the source it was.
+# A fault is reported through ERROR, and tracing continues. On a terminal the report shows the
+# source.
 dtrace -qn 'BEGIN { printf("%d %s", *(int *)0, "x"); } BEGIN { printf("alive\n"); exit(0); }'
 cat >/tmp/faults.d <<'end'
 BEGIN

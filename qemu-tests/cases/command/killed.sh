@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# A consumer that is killed leaves nothing: the next one traces the same probes, and the module can go and come back.
+# A killed consumer leaves nothing behind: the next one traces the same probes, and the module can
+# be unloaded and loaded.
 module=$(cat /run/vm/module)
 dtrace -qn 'syscall:::entry { @[probefunc] = count(); } tick-10ms { printf("on\n"); }' > /tmp/out &
 until grep -qs on /tmp/out; do sleep 0.1; done

@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What the command does is told where that is asked for: the libraries in order, the one that needs another first.
+# With DTRACE_DEBUG the command reports the libraries in their order: a library comes after those on
+# which it depends.
 cd "$(mktemp -d)"
 echo '#pragma D depends_on library needed.d' >another.d
 echo '#pragma D depends_on library another.d' >first.d

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# -l lists what matches, in columns, and says so where nothing does.
+# -l lists the matching probes in columns, and reports if there is none.
 dtrace -l -n 'dtrace:::'
 dtrace -l -i 1
 dtrace -l -P nosuch

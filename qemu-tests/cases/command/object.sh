@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# -G: a program in an object, which a linker takes; what the command does not make, and where it cannot write.
+# -G puts a program into an object, which a linker accepts; errors for what the command cannot make,
+# and for a path it cannot write.
 cd "$(mktemp -d)" || exit 1
 printf 'BEGIN\n{\n\texit(0);\n}\n' >app.d
 dtrace -G -s app.d; echo "status $?"

@@ -1,8 +1,9 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# -o appends to a file and leaves standard output alone; ftruncate() empties it, and standard output where that is a file. All
-# that follows freopen() goes to its file, the last empty line too, while it is traced; what cannot be written is an error.
+# -o appends to a file and leaves standard output alone; ftruncate() empties that file, and standard
+# output if it is a file. Everything after freopen() goes to its file, including the last empty
+# line, while it is traced; what cannot be written is an error.
 echo before > /tmp/out
 dtrace -o /tmp/out -qn 'BEGIN { printf("traced\n"); exit(0); }'
 cat /tmp/out

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# -p watches a process until it ends.
+# -p traces a process until it ends.
 sleep 2 &
 dtrace -p $! -n 'BEGIN { trace($target); }' > /tmp/out
 grep -c ":BEGIN *$!" /tmp/out

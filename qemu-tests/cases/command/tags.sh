@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 60
-# With -x errtags an error's tag comes first, in scripts and on the command line; without it there is none.
+# With -x errtags an error begins with its tag, in scripts and on the command line; otherwise there
+# is no tag.
 exec 2>&1
 try() {
 	dtrace "$@"

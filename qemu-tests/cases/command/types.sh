@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Types are written for tools that read CTF: what programs declare, and what they used of the kernel.
+# Types are written for tools that read CTF: those that programs declare, and those of the kernel
+# that they use.
 cd "$(mktemp -d)"
 dtrace -xdtypes=d.ctf -xctypes=c.ctf -e -n '
 	struct place { struct place *next; unsigned int flags : 3; char name[8]; void *any; };
@@ -13,7 +14,8 @@ for container in c d; do
 	grep -o 'Version: .*' $container.text
 done
 grep -o '(kind 2) double .*' c.text
-# From a structure's own line to its last member; numbers of types are nobody's business.
+# structure NAME MEMBER FILE: from the structure's line to its last member; type numbers are
+# removed.
 structure() { sed -n "/^ *0x[0-9a-f]*: (kind 6) struct $1 /,/ $2:/s/0x[0-9a-f]*: //p" $3; }
 structure list_head prev c.text
 structure place any d.text

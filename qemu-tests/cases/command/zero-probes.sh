@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# -Z lets a description match nothing.
+# With -Z a description may match nothing.
 dtrace -Zn 'nosuch:::entry' -qn 'BEGIN { printf("on\n"); exit(0); }'
-# A program without clauses may be meant, but there is nothing to wait for.
+# A program without clauses may be intended, but there is nothing to wait for.
 echo '/* nothing */' >/tmp/nothing.d
 dtrace -x empty -s /tmp/nothing.d
 echo "status $?"

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 /*
- * A program whose calls and whose memory are known to the case.
+ * A program whose calls and memory allocations are known to the case.
  */
 
 #include <stdlib.h>
@@ -46,7 +46,7 @@ FUNCTION void keeps(void)
 	for (int i = 0; i < 3; i++)
 		kept[i] = malloc(1000);
 	kept[3] = calloc(5, 400);
-	/* Larger pieces instead of two of them, and one out of nothing. */
+	/* Grow two of them, and allocate one from NULL. */
 	kept[1] = realloc(kept[1], 5000);
 	kept[3] = realloc(kept[3], 6000);
 	kept[4] = realloc(NULL, 70);

@@ -3,7 +3,7 @@
 
 /*
  * @gcc: -fno-omit-frame-pointer
- * A program that takes locks so often as the case says, and lets threads sleep for them.
+ * A program that takes locks a known number of times, and has threads sleep for them.
  */
 
 #define _GNU_SOURCE
@@ -103,7 +103,8 @@ static void *thread(void *what)
 		sleeps_to_write();
 		break;
 	case 'c':
-		/* Whoever comes here first would let the other one sleep for the mutex. */
+		/* Waits for the other thread, because otherwise that one could sleep for the
+		 * mutex. */
 		sleeper = getpid();
 		wait_for();
 		pthread_mutex_lock(&told);
@@ -114,7 +115,7 @@ static void *thread(void *what)
 	return NULL;
 }
 
-/* Another thread sleeps for what is held. */
+/* Starts another thread, which sleeps for the lock that this one holds, and releases the lock. */
 static void contend(const char *what)
 {
 	pthread_t other;

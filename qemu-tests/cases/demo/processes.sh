@@ -2,19 +2,20 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 400
-# Demonstrations about one process, on programs that call, allocate, lock and load as often as is known here. Addresses within functions are
-# left out, and times but for those that the program sleeps.
+# Demonstrations about one process, on programs that call, allocate, lock and import a known number
+# of times. Offsets within functions are removed, and times except those for which the program
+# sleeps.
 demo=../../../userland-lib/demo
 t() { echo "$1"; dtrace -x holdtime=1sec -s $demo/$1.d "${@:2}" 2>&1 | sed -E 's/\+0x[0-9a-f]+//g'; }
 ours() { grep -E "$1"; }
 
 t plockstat -c demo-locks >/tmp/locks
-# Each sleep is of 20 ms at least, and so is what is held meanwhile.
+# Each sleep takes at least 20 ms, and so does holding the lock meanwhile.
 awk '/: (sleeps|holds)$/ { what = $1 $2; next }
 	$3 ~ /^demo-locks/ { row = what " " $3 " " $4; n[row] += $1
 		if (what ~ /sleeps/ || $4 ~ /while_others/) long[row] = ($2 >= 20000000) ? "long" : "short" }
 	END { for (row in n) print row, n[row] (row in long ? " " long[row] : "") }' /tmp/locks | sort
-# By which ways, and how often: a row of the distribution has the count at its end.
+# By which call paths, and how often: a row of the distribution has the count at its end.
 sed -n '/^Sleeps by/,$p' /tmp/locks | awk '/`sleeps_/ { way = way " " $1 }
 	/^demo-locks`[a-z]*$/ && !/sleeps/ && !/thread/ { lock = $1 }
 	/\|@/ { n += $NF } /^$/ { if (n) print lock, way, n; if (n) way = n = "" }' | sort
@@ -23,7 +24,7 @@ timeout 100 dtrace -s $demo/plockstat.d 1 -c 'sleep 600' >/tmp/second && grep -c
 echo pid-flow
 dtrace -s $demo/pid-flow.d a.out '[mld]*[dpe]*' -c demo-calls | awk '$3 ~ /^(->|<-)$/ && $4 ~ /^(main|middle|leaf|deep)$/ { sub(/^ *[0-9]+ +[0-9]+  /, ""); print }'
 t pid-calls a.out -c demo-calls | ours 'middle|leaf|deep|keeps|gives_back'
-# In the order of their times, which nobody knows.
+# Sorted, because the order by time is not known.
 t pid-times a.out -c demo-calls | awk '/ (middle|leaf|deep)$/ { print $4, $1, ($2 >= $3), ($3 > 0) }' | sort
 t malloc-sizes -c demo-calls | ours '[1-9] *$|demo-calls|alloc'
 t malloc-kept -c demo-calls | ours demo-calls | tr -s ' '
@@ -83,7 +84,7 @@ def spin():
     while time.monotonic() < end: sum(range(1000))
 {'nap': nap, 'spin': spin}[sys.argv[1]]()
 end
-# Who sleeps for the first time is elsewhere in the code of the line than later, which is another key.
+# The first sleep may be at another place in the line's code than later ones, which is another key.
 t offcpu-stacks -c 'python3 /tmp/turns.py nap' | awk '/^offcpu/ { print } /`schedule$/ { kernel = 1 } /\[ nap .*:3 \]/ { python = kernel }
 	/^ +[0-9]+$/ { if (python) naps += $1; kernel = python = 0 } END { if (naps >= 250000000) print "naps" }'
 t profile -c 'python3 /tmp/turns.py spin' | awk '/^profile$/ { print } /^python3$/ { ours = 1 } /\[ spin .*:6 \]/ { python = ours } /^ +[0-9]+$/ { if (python) spins = 1; ours = python = 0 }

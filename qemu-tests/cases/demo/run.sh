@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 600
-# Demonstrations compile for this kernel and tell what really happens: each watches a command that does what it is about, and
-# complains of nothing.
+# Demonstrations compile for this kernel and show real activity: each traces a command that does
+# what the demonstration is about, and reports no errors.
 demo=../../../userland-lib/demo
 ran=
 # try NAME COMMAND PATTERN [ARGUMENT]
@@ -11,7 +11,7 @@ try() {
 	ran+=" $1.d"
 	dtrace -s $demo/$1.d $4 -c "$2" >/tmp/demo.out 2>/tmp/demo.err
 	local status=$?
-	# What a program that is not quiet says in any case.
+	# Remove what a program without `quiet` always prints.
 	sed -i -E "/^dtrace: (script '.*' matched [0-9]+ probes?|pid [0-9]+ has exited)\$/d" /tmp/demo.err
 	if [ $status = 0 ] && [ ! -s /tmp/demo.err ] && grep -q -- "$3" /tmp/demo.out; then
 		echo "$1: ok"
@@ -61,12 +61,13 @@ try iosnoop "dd if=$disk of=/dev/null iflag=direct bs=4k count=2 status=none" ' 
 try bitesize "dd if=$disk of=/dev/null iflag=direct bs=4k count=2 status=none" '4096 |@'
 losetup -d "$disk"
 for script in $demo/*.d; do
-	# Those of boots are for a machine that has not begun; they compile for this kernel.
+	# Those of boots need a boot; here they are only compiled for this kernel.
 	case "$ran ${script##*/}" in
 	*" ${script##*/} "*) ;;
 	*" boot-"*) dtrace -e -s "$script" && echo "${script##*/} compiles" ;;
 	*)
-		# Those of one process have a case of their own.
+		# Those of one process have a case of their own, processes.sh, or a test in
+		# programs/.
 		name=${script##*/}
 		grep -qw -- "${name%.d}" processes.sh ../../programs/* || echo "$name has no command"
 		;;

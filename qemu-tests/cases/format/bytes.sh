@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What is no text goes through formats as it is: to the output, to a command, and into the name of a file.
+# Bytes that are not text pass unchanged through formats: to the output, to a command, and into a
+# file name.
 cd /tmp
 dtrace -wqn 'BEGIN {
 	printf("\xc0\xa8 \351%%%s|", "\xff");

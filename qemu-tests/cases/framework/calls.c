@@ -2,8 +2,9 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * Every control call at its edges, with nothing but the header: what is asked of nothing, too much, or with a bad address.
- * Usage: calls IMAGE, a DOF image with a printf() of one value in BEGIN and an aggregation in END, bufsize=65536.
+ * Every control call at its limits, with nothing but the header: calls about things that do not
+ * exist, calls with too much, and with bad addresses. Usage: calls IMAGE, a DOF image with a
+ * printf() of one value in BEGIN and an aggregation in END, bufsize=65536.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -99,7 +100,7 @@ static void match(void)
 	desc.id = UINT_MAX;
 	refused(DTRACEIOC_PROBEMATCH, &desc, ESRCH, "PROBEMATCH: none after any");
 	refused(DTRACEIOC_PROBES, &desc, ESRCH, "PROBES: none after any");
-	/* Names without an end. */
+	/* Names without a terminating NUL. */
 	memset(&desc, 'x', sizeof(desc));
 	desc.id = 0;
 	refused(DTRACEIOC_PROBEMATCH, &desc, ESRCH, "PROBEMATCH: endless names");
@@ -128,7 +129,7 @@ static void probearg(void)
 	refused(DTRACEIOC_PROBEARG, BAD, EFAULT, "PROBEARG: address");
 }
 
-/* What there is nothing of. */
+/* Calls about things that do not exist. */
 static void nothing(void)
 {
 	struct eprobe eprobe = { .head = { .epid = 1 } };
@@ -160,7 +161,7 @@ static void enable(void)
 	refused(DTRACEIOC_ENABLE, &bad, EFAULT, "ENABLE: address of the image");
 	bad.dof = 0;
 	refused(DTRACEIOC_ENABLE, &bad, EFAULT, "ENABLE: no image");
-	/* The page holds a good request, but takes no answer. */
+	/* The page contains a good request, but the answer cannot be written to it. */
 	check(enable->dof == good.dof, "the page");
 	refused(DTRACEIOC_ENABLE, enable, EFAULT, "ENABLE: read-only");
 	refused(DTRACEIOC_EPROBE, &eprobe, EINVAL, "EPROBE after that");
@@ -187,7 +188,7 @@ static void replicate(void)
 	memset(&repl, 'x', sizeof(repl));
 	refused(DTRACEIOC_REPLICATE, &repl, ENOENT, "REPLICATE: endless names");
 	refused(DTRACEIOC_REPLICATE, BAD, EFAULT, "REPLICATE: address");
-	/* To what there is not, but may come. */
+	/* To probes that do not exist, but may be created. */
 	repl.matching = describe("dtrace", "END");
 	repl.create = describe("nonesuch", "");
 	works(DTRACEIOC_REPLICATE, &repl, "REPLICATE: to no probe");
@@ -199,12 +200,12 @@ static void replicate(void)
 	check(!strcmp((char *)reason.text, "no enabling was replicated for this description"), "REASON of RETRACT");
 	refused(DTRACEIOC_RETRACT, &repl.matching, ENOENT, "RETRACT: of an enabling");
 	refused(DTRACEIOC_RETRACT, BAD, EFAULT, "RETRACT: address");
-	/* More than a consumer may have at a time. */
+	/* More often than the number that a consumer may have at a time. */
 	for (int n = 0; n < 2000; n++) {
 		works(DTRACEIOC_REPLICATE, &repl, "REPLICATE: over and over");
 		works(DTRACEIOC_RETRACT, &repl.create, "RETRACT: over and over");
 	}
-	/* Twice to the same is taken back at once. */
+	/* Two replications to the same description are retracted at once. */
 	works(DTRACEIOC_REPLICATE, &repl, "REPLICATE: once more");
 	works(DTRACEIOC_REPLICATE, &repl, "REPLICATE: and again");
 	works(DTRACEIOC_RETRACT, &repl.create, "RETRACT: both");
@@ -316,7 +317,8 @@ static void run(void)
 	refused(DTRACEIOC_GO, &kept, EBUSY, "GO twice");
 	check(kept == 77, "GO twice: no answer");
 	memset(&status, 0xff, sizeof(status));
-	/* The structure as it was when it had nothing of Linux' own. */
+	/* The older and smaller versions of the structure, beginning with the one without Linux'
+	 * own fields. */
 	works(_IOC(_IOC_READ, DTRACE_IOC_TYPE, 11, DTRACE_STATUS_COMMON_SIZE), &status, "STATUS: common part");
 	check(!status.errors && !status.killed && status.recursions == ULLONG_MAX, "STATUS: no more than that");
 	works(_IOC(_IOC_READ, DTRACE_IOC_TYPE, 11, DTRACE_STATUS_FIRST_SIZE), &status, "STATUS: as it first was");

@@ -1,11 +1,13 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# copyout() and copyoutstr() change what a process has in memory, where it may write to, and nothing else: all else is a fault.
+# copyout() and copyoutstr() change memory of a process where the process may write, and nothing
+# else; otherwise they fault.
 cat >/tmp/says <<'end'
 echo original
 end
-# says CODE: what the process says whose text to be written has been changed so, and what there was of faults.
+# says CODE: prints the output of a process whose text was changed by CODE before it was written,
+# and the faults.
 says() {
 	dtrace -wqn "syscall::write:entry /pid == \$target && arg0 == 1/ { $1 }" -n 'ERROR { printf("fault %d at %x\n", arg4, arg5); }' \
 		-c 'sh /tmp/says' 2>/dev/null | tr '\0' '@' | grep .

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 120
-# One CPU alone is traced with -x cpu; one that is not there or offline is refused; one that goes and comes back goes on.
+# With -x cpu a single CPU is traced; one that does not exist or is offline is refused; one that
+# goes offline and online again is traced again.
 online=/sys/devices/system/cpu/cpu1/online
 count='profile-97 { @[cpu] = count(); } END { printa("%d %@d\n", @); }'
 counts() { awk 'NF { print "CPU", $1, ($2 > 20) ? "often" : "seldom" }' | sort; }
@@ -26,7 +27,7 @@ sleep 1
 SCRIPT
 chmod +x /tmp/off-and-on
 dtrace -qn "$count" -c /tmp/off-and-on | counts
-# What the only CPU has recorded is there to be read when it has gone, though no END fires on it.
+# What the only CPU has recorded can be read after it has gone offline, although no END fires on it.
 echo "off at the end"
 printf '#!/bin/sh\nsleep 1\necho 0 >%s\n' $online >/tmp/off
 chmod +x /tmp/off

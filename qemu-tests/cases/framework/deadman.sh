@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 180
-# A tracing that nobody looks after is ended, and its command told so; not one that may be destructive, nor one that is read.
+# A tracing whose consumer does not run is killed, and its command is notified; but not one that may
+# be destructive, nor one whose buffers are read.
 module=$(cat /run/vm/module)
 rmmod dtrace && insmod "$module" deadman_timeout=3000 deadman_user=3000
 stopped() {
@@ -21,6 +22,6 @@ stopped -w >/tmp/other 2>&1
 wait
 grep -hv '^ *[0-9]*$' /tmp/one /tmp/other
 dtrace -x statusrate=100ms -qn 'tick-7s { printf("%s\n", "read"); exit(0); }'
-# So is one whose command makes probes meanwhile, say.
+# Neither is one whose command makes other control calls meanwhile, for example to create probes.
 device-check busy
 rmmod dtrace && insmod "$module"

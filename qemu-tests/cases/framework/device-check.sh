@@ -2,5 +2,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 300
-# The control calls, used by hand: see qemu-tests/src/bin/device-check.
+# The control calls, used directly: see qemu-tests/src/bin/device-check.
 device-check

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# A load from a device that the kernel has mapped is a fault; one from memory that is mapped
-# beside it is not.
-# The kernel also maps tables of the firmware that lie in memory. What is beyond it is a device's: the timers, the bus.
+# A load from a device that the kernel has mapped is a fault; one from memory that is mapped next to
+# it is not. The kernel also maps firmware tables, which are in memory. What is above it belongs to
+# devices: the timers, the bus.
 sysctl -qw kernel.kptr_restrict=1 # shows addresses to root
 first() { grep -E "$1" /proc/vmallocinfo | head -1 | cut -d' ' -f1 | cut -d- -f"${2:-1}"; }
 load() {
@@ -16,7 +16,8 @@ load "*(int *)$device"
 load "*(char *)($device + 8)"
 load "stringof((char *)$device)"
 load "*(int *)$memory"
-# Of a disk's buffer the kernel's driver makes memory that other devices reach, in the direct map.
+# The kernel's driver turns a disk's buffer into memory that other devices can reach, in the direct
+# map.
 modprobe nvme
 disk=/sys/class/nvme/nvme0/device
 timeout 30 sh -c "until [ -e $disk/p2pmem/size ]; do sleep 0.2; done" || echo 'no buffer'

@@ -3,8 +3,8 @@
 #
 # @limit: 60
 # @last: ftrace has stopped for good
-# When ftrace stops while it knows the module but traces nothing for it, the module can go. What ftrace has on its list is still read
-# then, for instance by whoever looks at a stack.
+# If ftrace stops while it knows the module but traces nothing for it, the module can be unloaded.
+# What ftrace has on its list is still read then, for instance by readers of stacks.
 dmesg -C
 dtrace -qn 'fbt::do_nanosleep:entry { exit(0); }' -c 'sleep 0.01'
 insmod "$(dirname "$(cat /run/vm/module)")/../stopftrace/stopftrace.ko"

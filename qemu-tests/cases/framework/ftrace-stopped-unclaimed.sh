@@ -3,7 +3,8 @@
 #
 # @limit: 60
 # @last: ftrace has stopped for good, and the module's removal does not end
-# When ftrace stops while functions are traced for nobody yet, nobody keeps the module from being removed. So that does not end.
+# If ftrace stops while functions are traced by an unclaimed anonymous enabling, nothing keeps rmmod
+# from starting, but it never ends.
 dmesg -C
 module=$(cat /run/vm/module)
 dof=/tmp/anon.dof

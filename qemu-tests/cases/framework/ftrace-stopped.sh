@@ -3,8 +3,8 @@
 #
 # @limit: 60
 # @last: ftrace has stopped for good
-# When ftrace stops while functions are traced it calls the module for ever. Their tracing ends as any does, the module stays, and
-# what needs no ftrace goes on.
+# If ftrace stops while functions are traced, it keeps calling the module for ever. The tracing ends
+# normally, the module stays, and what needs no ftrace continues to work.
 dmesg -C
 stop=$(dirname "$(cat /run/vm/module)")/../stopftrace/stopftrace.ko
 cat >/tmp/stop <<end

@@ -2,5 +2,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 240
-# Every function of the kernel in one enabling, entry and return; afterwards none is traced.
+# Enables entry and return of every function of the kernel at once; afterwards none is traced.
 device-check functions

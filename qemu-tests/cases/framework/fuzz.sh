@@ -3,7 +3,8 @@
 #
 # @limit: 120
 # @debug: quick
-# Images and control calls that nobody would make, always the same: see qemu-tests/src/bin/ioctl-fuzz. Those that are to be done
-# are done, the others refused, and a consumer works afterwards. `make fuzz-vm` does it for long, as several users.
+# Images and control calls that no consumer makes, the same in each run: see
+# qemu-tests/src/bin/ioctl-fuzz. Valid ones succeed, the others are refused, and a consumer works
+# afterwards. `make fuzz-vm` does it for long, as several users.
 ioctl-fuzz 1 60
 dtrace -qn 'BEGIN { printf("and it works\n"); exit(0); }'

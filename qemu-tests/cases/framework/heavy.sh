@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 240
-# Clauses that are each within their budget, and together would hold the CPU: their consumer is ended, whichever probe they are
-# at or on their way to, and its command told so. Not where it may be destructive, nor where they are few. Consumers that are each within
-# theirs hold the CPU together as well: the first of them are served, those behind them are ended.
+# Clauses that are each within their budget, but together would hold the CPU: their consumer is
+# killed, at whichever probe they are, and its command is notified. Not if it may be destructive,
+# nor if there are few clauses. Consumers that are each within their budget can hold the CPU
+# together as well: the first ones run, the rest is killed.
 d=$(mktemp)
-# Each compares nearly three million bytes.
+# heavy PROBE N [FLAG]: N clauses; each compares nearly three million bytes.
 heavy() {
 	echo "# $2 clauses at $1${3:+, $3}"
 	{
@@ -22,7 +23,7 @@ for probe in BEGIN END; do
 	heavy $probe 10
 	heavy $probe 30 -w
 done
-# Each fault passes by all clauses of ERROR.
+# Each fault fires all clauses of ERROR.
 for clauses in 50 1000; do
 	echo "# $clauses faults, $clauses clauses at ERROR"
 	seq -f 'BEGIN { trace(*(int *)0); } ERROR { @ = count(); } /* %.0f */' "$clauses" >"$d"

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 200
-# A CPU goes and comes back while it is busy with probes: no event is lost, and with -x temporal all stand in the order of time.
+# A CPU goes offline and online while it is busy with probes: no event is lost, and with -x temporal
+# all are in the order of time.
 online=/sys/devices/system/cpu/cpu1/online
 cat >/tmp/hotplug <<SCRIPT
 #!/bin/sh

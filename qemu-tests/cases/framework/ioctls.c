@@ -2,12 +2,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 /*
- * Does to /dev/dtrace what standard input says, step by step, whatever it is: qemu-tests/src/bin/ioctl-fuzz writes the steps.
+ * Executes steps on /dev/dtrace from standard input, whatever they are:
+ * qemu-tests/src/bin/ioctl-fuzz writes the steps.
  *
- * A step is a struct step, the argument's bytes, addresses to put into it, and a DOF image. Arguments, images and room for
- * answers lie in areas with nothing mapped behind, so that the kernel also meets ends that are not there, and what is
- * read-only. A step may be done by two threads at a time. Nothing is answered; in the end the calls are counted by what
- * they gave. An errno that no call has is an error.
+ * A step is a struct step, the argument's bytes, addresses to put into it, and a DOF image.
+ * Arguments, images and room for answers are in areas with unmapped pages behind them, so that
+ * the kernel also meets truncated ranges, and read-only memory. A step may be executed by two
+ * threads at a time. There is no answer to a step; at the end the calls are counted by result.
+ * An errno that no call may return is an error.
  */
 
 #define _GNU_SOURCE
@@ -50,7 +52,7 @@ struct area {
 	char *start, *end;
 };
 
-/* What the kernel gives for what is wrong, and for what is short. */
+/* The errors that the kernel returns for invalid requests and for shortages. */
 static const int known[] = { 0, EPERM, ENOENT, ESRCH, EINTR, E2BIG, EAGAIN, ENOMEM, EACCES, EFAULT, EBUSY, ENODEV, EINVAL, ENOTTY,
 	ENOSPC, ESPIPE, EBADF, EOVERFLOW };
 
@@ -101,7 +103,7 @@ static uint64_t address(const struct fix *fix, size_t image_size)
 	return fix->number;
 }
 
-/* Where the argument is, or what is said to be there. */
+/* The address of the argument, after copying it there, or the one that the step gives. */
 static uint64_t argument(const struct step *step, const char *bytes)
 {
 	char *at = arguments.start;
@@ -130,7 +132,7 @@ static int call(int file, uint32_t cmd, uint64_t arg)
 	return ioctl(file, cmd, arg) < 0 ? errno : 0;
 }
 
-/* Those of the helper device have numbers from 128. */
+/* Calls of the helper device are counted from 128 on. */
 static void count(uint32_t cmd, int result)
 {
 	bool helper = _IOC_TYPE(cmd) != DTRACE_IOC_TYPE && (_IOC_TYPE(cmd) == DTRACE_HELPER_IOC_TYPE || cmd >> 8 == DTRACE_HELPER_CLASSIC >> 8);
@@ -166,7 +168,7 @@ static void both(int file, uint32_t cmd, uint64_t arg)
 	count(cmd, other.result);
 }
 
-/* What probes of the images are at. */
+/* Passes the probes of the images. */
 static void work(void)
 {
 	int zero = open("/dev/zero", O_RDONLY);
@@ -180,7 +182,7 @@ static void work(void)
 	close(zero);
 }
 
-/* A child has the files too, and ends with them. */
+/* A child has the files too, and closes them by exiting. */
 static void inherit(void)
 {
 	pid_t child = fork();
@@ -207,7 +209,7 @@ static void info(int file)
 	}
 }
 
-/* To the kernel's log: it must be known there what was under way. */
+/* Writes to the kernel's log which sequence is in progress. */
 static void note(const char *text, size_t size)
 {
 	int log = open("/dev/kmsg", O_WRONLY);
@@ -282,7 +284,7 @@ static unsigned long made(int nr)
 	return sum;
 }
 
-/* Which calls gave what; 1 if there is an errno among it that has no meaning. */
+/* Prints which calls had which results; returns 1 if any call returned an unexpected errno. */
 static int report(void)
 {
 	unsigned long fine[256] = { 0 }, refused = 0;

@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 600
-# @slow: hundreds of consumers
-# Consumers are killed at any moment, fifty at a time in four rounds, and all memory comes back. The debug kernel has time for ten. Then those
-# that have probes in processes, or the process. More show smaller leaks: `make run CMD='kills 60 50; kills processes 20 6'`.
+# @slow: it runs hundreds of consumers
+# Consumers are killed at random moments, fifty at a time in four rounds, and all memory is freed.
+# The debug kernel has time for ten consumers. Then consumers with probes in processes, or these
+# processes, are killed. More kills reveal smaller leaks: `make run CMD='kills 60 50; kills
+# processes 20 6'`.
 case $(uname -r) in
 *-debug) consumers='1 10' pairs='1 6' ;;
 *) consumers='4 50' pairs='2 6' ;;

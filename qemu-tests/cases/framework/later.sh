@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 120
-# Probes of a module that is loaded while a consumer waits for them are enabled for it, and once more when it comes back.
+# Probes of a module that is loaded while a consumer waits for them are enabled for it, and again
+# when the module is loaded again.
 modprobe -r dummy
 for probes in fbt:dummy:dummy_setup:entry 'fbt:dum*:dummy_set*:'; do
 	dtrace -Zqn "BEGIN { printf(\"%s\n\", \"begun\"); } $probes { @ = count(); }

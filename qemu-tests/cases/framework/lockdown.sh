@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 60
-# @last: a kernel that was locked down stays so
-# What root may still do in a kernel that keeps user memory from being written, and in one that keeps its secrets as well.
+# @last: a kernel that was locked down stays locked down
+# What root may still do in a kernel that is locked down for integrity, where user memory cannot be
+# written, and for confidentiality.
 level=/sys/kernel/security/lockdown
 mount -t securityfs securityfs "${level%/*}" 2>/dev/null
 attempts() {
@@ -13,12 +14,14 @@ attempts() {
 	dtrace -qn 'BEGIN { stack(1); printf("walks %d", 1); exit(0); } ERROR { exit(0); }' 2>&1 | grep -o 'walks 1\|invalid kernel access'
 	dtrace -qn 'fbt::vfs_read:entry { printf("probes %s", probefunc); exit(0); }' -c 'cat /proc/uptime' 2>&1 |
 		grep -o 'probes vfs_read\|the probes need rights over the kernel'
-	# A breakpoint in a program changes nothing of the kernel. A program is not told by a write to its memory that somebody listens; by a register it is.
+	# A breakpoint in a program changes nothing in the kernel. A program is not notified of
+	# enabled probes by a write to its memory, but by a register it is.
 	dtrace -qn 'pid$target:a.out:fib:entry { @ = count(); } END { printa("places %@d", @); }' -c 'pid-work fib' 2>&1 | grep -o 'places [0-9]*'
 	dtrace -x holdtime=1sec -Zqn 'work$target:::tail, work$target:::said-it { }' -c 'usdt-dof register fire third fire' 2>&1 | grep asks
 	dtrace -qn 'syscall::read:entry /uid == 0/ { printf("traces %d", uid); exit(0); }' -c 'cat /proc/uptime' 2>&1 | grep -o "traces 0"
 }
-# late NAME: begins to trace, as $late, and gets its program only when it has opened the device.
+# late NAME: starts a consumer, as $late, which gets its program only after it has opened the
+# device.
 late() {
 	mkfifo /tmp/$1.d
 	dtrace -o /tmp/$1 -qs /tmp/$1.d 2>/tmp/$1.err & late=$!

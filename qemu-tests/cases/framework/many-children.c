@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-/* many-children N CALLS: N children that end at once, one after the other, and then one that calls sched_get_priority_max() CALLS times. */
+/* many-children N CALLS: creates N children that exit at once, one after the other, and then one
+ * that calls sched_get_priority_max() CALLS times. */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <stdlib.h>

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 120
-# There is no memory for the probes of a module that comes: who has described them is told, and gets them when it comes again.
+# There is no memory for the probes of a module that is being loaded: a consumer that has described
+# them is notified, and gets them when the module is loaded again.
 insmod "$(dirname "$(cat /run/vm/module)")/../shortage/shortage.ko" || exit 1
 cat >/tmp/missed <<'end'
 parameters=/sys/module/shortage/parameters
@@ -19,7 +20,7 @@ end
 modprobe dummy numdummies=0
 dtrace -qn 'fbt:dummy:dummy_setup:entry, kinst:dummy:dummy_setup:0 { @[probeprov] = count(); } END { printa("%s %@d\n", @); }
 	fbt:vmlinux:vfs_read:entry { seen++; }' -c 'bash /tmp/missed' 2>&1 |
-	# Who asks between the two is told twice.
+	# If the consumer reads its status between the two, it is notified twice.
 	awk '!NF { next } /^dtrace: [0-9]+ probes? / { lost += $2; sub(/^dtrace: [0-9]+ probes? /, ""); what = $0; next }
 		lost { print lost, what; lost = 0 } 1
 		END { if (lost) print lost, what }'

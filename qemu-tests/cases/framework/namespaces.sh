@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 90
-# A member of the group sees those of his user namespace: what has the same user and group in another is a stranger.
+# A member of the group sees processes of his own user namespace; those with the same user and group
+# in another one are another user's.
 . ./member
 rmmod dtrace && insmod "$(cat /run/vm/module)" group=77
 chmod 666 /dev/dtrace
 for program in inside outside; do cp "$(command -v overload)" /tmp/$program; done
-# From a namespace a program is to be had that anybody may reach.
+# In a namespace only programs that everybody can reach can be executed.
 cp "$(command -v dtrace)" /tmp/dtrace
 cat >/tmp/both <<'end'
 unshare -U /tmp/inside 100 >/dev/null
@@ -17,7 +18,7 @@ echo root
 dtrace -qn "$calls" -c 'setpriv --reuid 65534 --regid 77 --clear-groups sh /tmp/both' | grep . | sort
 echo outside
 as 77 dtrace -qn "$calls" -c 'sh /tmp/both' | grep . | sort
-# The other runs when the member traces.
+# The other program runs while the member traces.
 beside as 77 /tmp/outside 100
 echo inside
 as 77 unshare -U /tmp/dtrace -qn "$calls" -c 'sh /tmp/both' | grep . | sort

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 200
-# A CPU that comes while a consumer traces has no buffers before, and all it needs from its first moment on. Where there is no memory for
-# that it comes all the same, and what is lost on it is counted; END, which is asked for there, fires elsewhere.
+# A CPU that comes online while a consumer traces has no buffers before, and everything it needs
+# from its first moment on. If there is no memory for that, it comes online all the same, and drops
+# on it are counted; END, which is requested there, fires elsewhere.
 insmod "$(dirname "$(cat /run/vm/module)")/../shortage/shortage.ko" || exit 1
 online=/sys/devices/system/cpu/cpu1/online
 parameters=/sys/module/shortage/parameters
@@ -29,7 +30,8 @@ taskset -pc 1 \$PPID >/dev/null
 end
 chmod +x /tmp/comes /tmp/comes-short
 
-# traced PROGRAM: what PROGRAM calls while the CPU comes, what of that is recorded, and what dtrace says.
+# traced PROGRAM: prints what PROGRAM calls while the CPU comes online, what is recorded of it, and
+# dtrace's messages.
 traced() {
 	echo 0 >$online
 	dtrace -qx bufsize=16m -n 'syscall::sched_get_priority_max:entry /execname == "overload"/ { printf("on %d\n", cpu); }

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 /*
- * A program that has no gap left below its text within reach of a jump, and a function of many instructions that are executed somewhere else where
- * a breakpoint covers them. Says that it is there, and calls it at each line that it reads.
+ * A program without free address space within reach of a jump below its text, and with a
+ * function of many instructions that are executed out of line if a breakpoint covers them.
+ * Prints a line when it is ready, and calls the function for each character that it reads.
  */
 
 #define _GNU_SOURCE
@@ -23,7 +24,7 @@ int main(void)
 {
 	uint64_t at = (uint64_t)many & -STEP;
 
-	/* What is mapped there already stays. */
+	/* Existing mappings stay. */
 	for (uint64_t end = at; at > end - REACH - STEP; at -= STEP)
 		mmap((void *)at, STEP, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
 	puts("there");

@@ -2,8 +2,9 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * As many system calls as asked for, as fast as they go: on every CPU a process calls sched_get_priority_max() N times.
- * The arguments of all calls differ. How many there were is printed. Usage: overload N.
+ * Makes a given number of system calls as fast as possible: on every CPU a process calls
+ * sched_get_priority_max() N times. The arguments of all calls differ. Prints the number of
+ * calls. Usage: overload N.
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -34,7 +35,7 @@ int main(int argc, char **argv)
 			continue;
 		CPU_ZERO(&here);
 		CPU_SET(cpu, &here);
-		/* A CPU that goes away takes the binding along. */
+		/* The binding is lost if the CPU goes offline. */
 		sched_setaffinity(0, sizeof(here), &here);
 		for (long n = 0; n < calls; n++)
 			syscall(SYS_sched_get_priority_max, 1000 + n * cpus + cpu);

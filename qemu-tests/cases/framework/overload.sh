@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 400
-# More events than there is room for: what was recorded and what was reported as dropped is what happened, to the last one.
+# More events than there is room for: the numbers of recorded and of dropped events add up exactly.
 each=50000
 probe='syscall::sched_get_priority_max:entry /execname == "overload"/'
-# What the consumer says it lost, in all.
+# The number of drops of all kinds that the consumer reports.
 lost() { sed -n 's/^dtrace: \([0-9]*\) .*\(drop\|failed spec\).*/\1/p' "$1" | awk '{ n += $1 } END { print n + 0 }'; }
-# check NAME: the numbers recorded are the last words of /tmp/overload.out.
+# check NAME: sums the numbers that are the last words in the lines of /tmp/overload.out.
 check() {
 	all=$((each * $(nproc)))
 	recorded=$(awk '$1 != "calls" { n += $NF } END { print n + 0 }' /tmp/overload.out)
@@ -26,7 +26,7 @@ trace() {
 }
 trace -qx bufsize=64k -n "$probe { printf(\"1\n\"); }"
 check principal
-# It ends when a buffer is full: what happened after that is not recorded, which is no drop.
+# It ends when a buffer is full: later events are not recorded, but are not drops.
 trace -qx bufsize=64k -x bufpolicy=fill -n "$probe { @ = count(); } $probe { printf(\"1\n\"); } END { printa(\"fired %@d\n\", @); }"
 fired=$(sed -n 's/^fired //p' /tmp/overload.out)
 recorded=$(grep -c '^1$' /tmp/overload.out)
@@ -38,7 +38,7 @@ else
 fi
 trace -qx aggsize=64k -n "$probe { @[arg0] = count(); } END { printa(\"%d %@d\n\", @); }"
 check aggregation
-# Every other one is deleted again; who finds nothing where it has just stored something was dropped.
+# Every other variable is deleted again; one that has just been stored and is not found was dropped.
 trace -qx dynvarsize=64k -n "$probe { kept[arg0] = 1; @ = sum(kept[arg0]); }
 	${probe%/} && arg0 % 2/ { kept[arg0] = 0; } END { printa(\"%@d\n\", @); }"
 check dynamic

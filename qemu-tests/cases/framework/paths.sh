@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 120
-# Paths as the kernel itself shows them in /proc: over mounts, of files that are removed or in no directory, below another root.
+# Paths in the form of /proc: across mounts, of files that are removed or in no directory, below
+# another root.
 {
 show='BEGIN { printf("%s\n", d_path(&curthread->fs->pwd)); }'
 file='BEGIN { printf("%s\n", d_path(&getf(3)->f_path)); exit(0); }'

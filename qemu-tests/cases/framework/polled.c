@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 /*
- * A thread waits by select() to hear of processes, while another one ends what it would hear of, as often as the argument says. The one that waits
- * still keeps to the queue of those who wait when it is woken by a signal.
+ * A thread waits in select() for events of processes, while another ends the subscription, as
+ * often as the argument says. The waiting thread is still in the wait queue when it is woken by
+ * a signal.
  *
  * @gcc: -pthread
  */
@@ -25,7 +26,7 @@ static void nothing(int signal)
 	(void)signal;
 }
 
-/* Waits until there is something, which is never, or a signal. */
+/* Waits for an event, which never comes, or for a signal. */
 static void *waits(void *file)
 {
 	int fd = *(int *)file;
@@ -60,7 +61,7 @@ int main(int argc, char **argv)
 		if (pthread_create(&thread, NULL, waits, &file))
 			return 1;
 		usleep(100000);
-		/* Nothing is traced, so there is nothing to stop but this. */
+		/* Nothing is traced, so STOP ends nothing but the subscription. */
 		if (ioctl(file, DTRACEIOC_STOP, &cpu) != -1 || errno != EINVAL)
 			puts("STOP stops something");
 		usleep(50000);

@@ -3,5 +3,6 @@
 #
 # @limit: 60
 # @debug: quick
-# Who waits by select() to hear of processes while the tracing is stopped leaves a queue that is still there.
+# A thread that waits in select() for events of processes while the tracing is stopped leaves a wait
+# queue that still exists.
 polled 10

@@ -2,12 +2,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 /*
- * A thread that outlives its parent process unseen: it has left all lists, as every thread does that is not its process's first, but
- * not yet its CPU, when its process ends, the parent of that ends, and the kernel has freed what it knew of the parent.
+ * A thread that outlives its parent process unseen: it has left all lists, as every thread does
+ * that is not its process' first, but not its CPU, when its process exits, the parent of that
+ * exits, and the kernel has freed the parent's task.
  *
- * The thread, "last-thread", is the least of CPU 1's. A real-time process comes between as soon as the thread is on no list: who traces
- * keeps the CPU (chill()) at the first function after that, so that there is a moment for it. When the parent is gone for good,
- * sched_get_priority_max(77) says so, and the thread goes on.
+ * The thread, "last-thread", has the lowest priority on CPU 1. A real-time process preempts it
+ * once the thread is on no list: the case holds the CPU (chill()) at the first function after
+ * that, so that there is time for it. When the parent is gone for good,
+ * sched_get_priority_max(77) tells the case, and the thread continues.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -67,7 +69,7 @@ static void process(void)
 	_exit(0);
 }
 
-/* Has CPU 1 from when the thread is on no list until its process's parent is gone. */
+/* Occupies CPU 1 from when the thread is on no list until its process' parent has been freed. */
 static void hold(void)
 {
 	struct sched_param fifo = { .sched_priority = 10 };
@@ -105,7 +107,7 @@ int main(void)
 		_exit(0);
 	}
 	waitpid(parent, NULL, 0);
-	/* A grace period each; what waited for one is freed some time later. */
+	/* One RCU grace period each; memory may be freed some time after one. */
 	for (i = 0; i < 4; i++) {
 		syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
 		pause_ms(50);

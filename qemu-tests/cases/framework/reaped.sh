@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 60
-# A thread that has left all lists knows no parent any more, whatever has become of that: what still points there may be freed memory.
-# (The scheduler gives the least of tasks a little of a CPU that a real-time process has: not here.)
+# A thread that has left all lists has no parent, whatever has become of the parent: the pointer may
+# lead to freed memory. (The scheduler normally reserves a little CPU time for other tasks when a
+# real-time process runs; this is turned off here.)
 fair=/sys/kernel/debug/sched/fair_server/cpu1/runtime
 runtime=$(cat $fair) && echo 0 >$fair
 limit=$(cat /proc/sys/kernel/sched_rt_runtime_us) && echo -1 >/proc/sys/kernel/sched_rt_runtime_us
@@ -19,7 +20,7 @@ dtrace -wqn '
 	' -c reaped | grep .
 echo "$limit" >/proc/sys/kernel/sched_rt_runtime_us
 echo "$runtime" >$fair
-# And as it comes: threads and their parents die while the scheduler is traced.
+# The same without a set-up: threads and their parents exit while the scheduler is traced.
 cat >/tmp/orphans <<'end'
 for n in $(seq 100); do (sh -c 'overload 10 >/dev/null & (:) &' &); done
 wait

@@ -2,15 +2,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 200
-# A CPU goes and comes while the returns of all functions are traced. What its idle task calls then may never return, and that task never ends: a
-# hook on such a call would be lost for good, so there are none. What is left on the task's list is counted, up to a hundred.
+# A CPU goes offline and online while the returns of all functions are traced. Functions that its
+# idle task calls then may never return, and that task never exits: a hook on such a call would be
+# lost for good, so no such calls are hooked. The hooks on the task's list are counted, up to a
+# hundred.
 online=/sys/devices/system/cpu/cpu1/online
 {
 	echo 'profile-197 { this->n = 0; this->at = cpu == 1 && pid == 0 ? curthread->rethooks.first : NULL; }'
 	for _ in $(seq 100); do echo 'profile-197 /this->at != NULL/ { this->n++; this->at = this->at->next; }'; done
 	echo 'profile-197 /cpu == 1 && pid == 0/ { @ = min(this->n); } tick-1s { exit(0); } END { printa("left: %@d\n", @); }'
 } >/tmp/left.d
-# round TIMES PROBES...: so often while these are traced.
+# round TIMES PROBES...: takes the CPU offline and online that often while these are traced.
 round() {
 	: >/tmp/told
 	dtrace -qn "BEGIN { printf(\"begun\n\"); } $2 { n++; } END { printf(\"%s\n\", n > 1000 ? \"traced\" : \"idle\"); }" >/tmp/told 2>&1 & tracer=$!

@@ -2,16 +2,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 120
-# @slow: thousands of calls that sleep
-# As many returns can be hooked at a time as there are hooks. A user who wants all returns of system calls takes hooks for his own processes'
-# alone: others are left their own, however many calls of theirs sleep. Whose return could not be hooked is told so, and nobody else.
+# @slow: it makes thousands of calls sleep
+# The number of hooked returns at a time is limited by the number of hooks. A user who traces all
+# returns of system calls takes hooks for his own processes alone: other users keep theirs, however
+# many of their calls sleep. Only the consumer whose returns could not be hooked is notified.
 . ./member
 rmmod dtrace && insmod "$(cat /run/vm/module)" group=77
 chmod 666 /dev/dtrace
 hooks=$(awk '/^MemTotal/ { n = int($2 / 4 / 64); print (n < 8192 ? 8192 : n) }' /proc/meminfo)
 echo 100000 >/proc/sys/kernel/threads-max
 ulimit -u unlimited
-# asleep [own]: more calls than there are hooks begin to sleep, until `awake`.
+# asleep [own]: starts more sleeping calls than there are hooks, until `awake`.
 asleep() {
 	mkfifo /tmp/input
 	rm -f /tmp/asleep
@@ -24,14 +25,14 @@ awake() {
 	wait $sleepers
 	rm /tmp/input
 }
-# begin NAME COMMAND...: as $tracer, in the background; waits until it traces.
+# begin NAME COMMAND...: starts it as $tracer, in the background, and waits until it traces.
 begin() {
 	: >"/tmp/$1"
 	chmod 666 "/tmp/$1"
 	"${@:2}" >"/tmp/$1" 2>&1 & tracer=$!
 	timeout 60 sh -c "until grep -qs begun /tmp/$1; do sleep 0.1; done"
 }
-# Of calls that sleep beside those: how many returns were seen, and lost.
+# few: counts the returns that were seen and lost of other calls that sleep at the same time.
 counted='BEGIN { @ = sum(0); } syscall::read:return /pid == $target && tid != $target/ { @ = sum(1); } END { printa("%@d\n", @); }'
 few() {
 	dtrace -qn "$counted" -c 'sleepers-owned 600' </dev/null >/tmp/few 2>&1
@@ -69,7 +70,7 @@ dtrace -qn 'BEGIN { printf("nothing lost\n"); } tick-2s { exit(0); }' >/tmp/othe
 awake
 kill $tracer
 wait $tracer
-# Those that other calls have just given back are free.
+# Hooks that other calls have just freed are available.
 [ "$seen" -lt 300 ] && [ $((600 - seen)) -le "$lost" ] && echo 'what is missing was lost, and told'
 grep . /tmp/other
 [ "$(drops /tmp/root)" -ge 500 ] && echo 'root was told'

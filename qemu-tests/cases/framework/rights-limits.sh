@@ -2,26 +2,27 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 120
-# A user has so many places in processes, a consumer of root's so many: one more is refused, with the name of the limit, and what is given
-# up may be had again, however it was given up.
+# The numbers of places in processes for a user, and for a consumer of root, are limited: one more
+# is refused, with the name of the limit, and places that are given up, in whatever way, can be had
+# again.
 . ./member
-# load [PARAMETER...]: the module anew.
+# load [PARAMETER...]: loads the module again.
 load() {
 	rmmod dtrace && insmod "$(cat /run/vm/module)" group=77 "$@"
 	chmod 666 /dev/dtrace
 }
 cp "$(command -v rights-work)" /tmp/work
 mkfifo /tmp/never
-# start UID: a process of that user, $one, and where its text begins, $text.
+# start UID: starts a process of that user, $one; its text begins at $text.
 start() {
 	(exec setpriv --reuid "$1" --regid 77 --clear-groups /tmp/work mark /tmp/ready await /tmp/go) & one=$!
 	ready
 	text=$(awk '$2 ~ /x/ { sub(/-.*/, "", $1); print $1; exit }' /proc/$one/maps)
 }
-# place COUNT: the member asks for so many, and gives them up.
+# place COUNT: has the member create that many probes, and remove them.
 place() { as 77 device-check place $one "$text" "$1" </dev/null; }
 told() { timeout 60 sh -c 'until [ -s /tmp/told ]; do sleep 0.1; done'; cat /tmp/told; }
-# keep COMMAND... ARGUMENT...: the same in the background, as $kept; keeps them until it ends.
+# keep COMMAND... ARGUMENT...: the same in the background, as $kept; the probes stay until it ends.
 keep() {
 	rm -f /tmp/told
 	(exec "$@" <>/tmp/never >/tmp/told) & kept=$!

@@ -3,11 +3,14 @@
 
 /*
  * @gcc: -shared -fPIC
- * Loaded into a consumer before its libraries. When that has begun to trace a copy of it stays, with the file, and it becomes something else.
- * SEAT=exec: it executes `/tmp/work steps mark /tmp/stepped await /tmp/go`, and the copy goes on as the consumer when /tmp/stepped is there,
- * for 2 s.
- * SEAT=ended: its control calls are made by threads that end, and it ends; the copy stays until /tmp/go is there.
- * SEAT=several: it stays, and several threads ask for its status as often as they can until /tmp/go is there.
+ * Preloaded into a consumer. Once the consumer traces, a copy of it stays, with the file, and it
+ * becomes something else.
+ * SEAT=exec: it executes `/tmp/work steps mark /tmp/stepped await /tmp/go`, and the copy continues
+ *   as the consumer when /tmp/stepped exists, for 2 s.
+ * SEAT=ended: its control calls are made by threads that exit, and it exits; the copy stays until
+ *   /tmp/go exists.
+ * SEAT=several: it stays, and several threads query its status as often as they can until /tmp/go
+ *   exists.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 90
-# Threads of a consumer take turns in being the one that is asked which processes it may trace, while processes begin that are to be asked about:
-# each is, once.
+# Threads of a consumer take turns as the thread in which it is checked which processes the consumer
+# may trace, while processes start that must be checked: each is, once.
 . ./member
 rmmod dtrace && insmod "$(cat /run/vm/module)" group=77
 chmod 666 /dev/dtrace

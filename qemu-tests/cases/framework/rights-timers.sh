@@ -3,8 +3,9 @@
 #
 # @limit: 300
 # @slow: it waits for slow timers
-# A member of the group has probes that fire with time: profile-N where code of his own processes runs, tick-N always, told nothing of
-# whoever runs there. They are slow and few, and what they do does not take the machine.
+# A member of the group may use timer probes: profile-N fires where code of his own processes runs,
+# tick-N always, without showing anything of what runs there. Their rates and number are limited,
+# and their clauses cannot take over the machine.
 . ./member
 rmmod dtrace && insmod "$(cat /run/vm/module)" group=77
 chmod 666 /dev/dtrace
@@ -12,7 +13,8 @@ cp "$(command -v rights-work)" /tmp/work
 cp /tmp/work /tmp/hidden
 cp "$(command -v device-check)" /tmp
 mkfifo /tmp/never
-# Two processes of others for two processors; one of the member's own that he may not trace; one of his that is in the kernel.
+# Two processes of other users for two processors; a process of the member that he may not trace;
+# one of his that runs in the kernel.
 cp "$(command -v dd)" /tmp/copies
 /tmp/work spin 600000 & others=$!
 setpriv --reuid 65533 --regid 77 --clear-groups /tmp/work spin 600000 & others="$others $!"
@@ -28,7 +30,7 @@ dtrace -qn "$seen" -c 'setpriv --reuid 65534 --regid 77 --clear-groups /tmp/work
 	grep -v -e nothing -e 'hidden kernel' | grep . | sort
 echo his own
 as 77 dtrace -qn "$seen" -c '/tmp/work spin 3000' | grep . | sort
-# What it was at there, and on whose behalf.
+# What it was executing there, and in which process.
 as 77 dtrace -qn 'profile-97 /pid == $target/ { @[usym(arg1)] = count(); } END { trunc(@, 1); }' \
 	-c '/tmp/work spin 3000' | grep -o 'work`main'
 
@@ -36,7 +38,7 @@ echo tick
 nobody='execname == "" && !pid && !tid && !ppid && !uid && !gid && !arg0 && !arg1 && !vtimestamp && !errno'
 tick="tick-97 { @[$nobody ? \"nobody\" : uid == 65534 && !arg0 ? \"own\" : \"others\"] = count(); } END { printa(\"%s\n\", @); }"
 as 77 dtrace -qn "$tick" -c '/tmp/work spin 3000' | grep . | sort
-# 6: the kernel's; 7: another user's.
+# 6: kernel memory; 7: another user's.
 for what in curthread caller 'stack(2)' 'copyinstr(4096)' 'ustack(2)' ucaller; do
 	as 77 dtrace -qn "tick-97 /!pid/ { this->x = $what; } ERROR { printf(\"$what: %d\n\", arg4); exit(0); }
 		tick-10s { printf(\"$what: none\n\"); exit(0); }" 2>/dev/null | grep .
@@ -49,20 +51,20 @@ for probe in profile-997 tick-997hz profile-998 tick-1ms profile-1999 tick-5000 
 	echo "$probe $(as 77 device-check timers $probe 1 </dev/null)"
 done
 as 77 dtrace -n 'profile-4999 { @ = count(); }' 2>&1 | grep -o "a user's timers.*"
-# Where there is such a counter, it is the kernel's.
+# If there is such a counter, it counts the kernel.
 as 77 dtrace -n 'nmi-97 { @ = count(); }' 2>&1 | grep -o -e 'rights over the kernel' -e 'not match any' |
 	sed 's/not match any/rights over the kernel/'
-# Of several those that he may have.
+# Of several matching probes he gets those that he may have.
 for probe in profile-499 profile-997 profile-1999; do dtrace -ln $probe >/dev/null; done
 as 77 device-check timers 'profile-[1-9]99*' 1 </dev/null | sed 's/[0-9]* made/some made/'
-# All of his together; a probe counts once.
+# The limit is for all his probes together; a probe counts once.
 as 77 device-check timers profile-97 3 profile-900hz 3 profile-97 1 tick-1s 1 </dev/null
 as 77 device-check timers profile-499 1 tick-499 1 profile-10hz 1 </dev/null
 device-check timers profile-4999 1 tick-5000 1 </dev/null
 
 echo number
 told() { timeout 60 sh -c 'until [ -s /tmp/told ]; do sleep 0.1; done'; cat /tmp/told; }
-# keep COMMAND...: in the background, as $kept; keeps what it gets until it ends.
+# keep COMMAND...: runs it in the background, as $kept; it keeps its probes until it ends.
 keep() {
 	rm -f /tmp/told
 	(exec "$@" <>/tmp/never >/tmp/told) & kept=$!
@@ -87,7 +89,7 @@ as 77 device-check timers tick-1s 32 </dev/null
 as 77 dtrace -qn 'tick-100ms { exit(0); }' >/dev/null && echo exited
 as 77 device-check timers tick-1s 32 </dev/null
 echo another user whom he has made
-# inside: a user of a namespace of the member's asks for a timer.
+# inside: a user in a user namespace of the member requests a timer.
 inside() {
 	own unshare -U --keep-caps sh -c 'touch /tmp/ready; until grep -q . /proc/self/uid_map; do sleep 0.1; done
 		exec setpriv --reuid 0 /tmp/device-check timers tick-1s 1' </dev/null & one=$!
@@ -101,7 +103,8 @@ inside
 kill $first && wait $first 2>/dev/null
 inside
 echo made later
-# A pattern gets what is made later, as long as there are timers left; what is missed is told.
+# A pattern gets probes that are created later, as long as there are timers left; unmatched ones are
+# reported.
 rm -f /tmp/told
 as 77 dtrace -qn "$(seq -f 'profile-7*hz { @ = count(); } /* %.0f */' 20)" -n 'BEGIN { printf("begun\n"); }
 	syscall::unlinkat:entry /execname == "rm"/ { exit(0); }' -Z >/tmp/told 2>&1 & later=$!
@@ -112,15 +115,15 @@ wait $later
 grep -o '[0-9]* probes could.*' /tmp/told
 
 echo patterns of others
-# count PATTERN: how many probes it means for root.
+# count PATTERN: prints how many probes match for root.
 count() { device-check timers "$1" 1 </dev/null; }
 keep "${member[@]}" profile-81hz 1 && first=$kept
 count 'profile-8[12]hz'
 setpriv --reuid 65533 --regid 77 --clear-groups /tmp/device-check timers 'profile-8[12]hz' 1 </dev/null
 as 77 device-check timers 'profile-8[12]hz' 1 </dev/null
-# By its name it is had.
+# With its full name it is available.
 count profile-81hz
-# One that waits is not given what is made later.
+# A consumer that waits does not get probes that are created later.
 rm -f /tmp/root
 (exec /tmp/device-check timers 'profile-8[23]hz' 1 profile-83hz 1 <>/tmp/never >/tmp/root) & waits=$!
 timeout 60 sh -c 'until grep -q 1 /tmp/root; do sleep 0.1; done'
@@ -132,7 +135,7 @@ kill $first $waits && wait $first $waits 2>/dev/null
 cat /tmp/root
 
 echo names
-# What he has made and does not use makes room; others go on.
+# Probes that he has created and does not use are removed to make room; those of others stay.
 names=$(seq -f '-n tick-%.0fms' 20001 21100)
 as 77 dtrace -l $names | grep -c 'tick-2....*ms'
 there=$(dtrace -l | grep -c 'tick-2....*ms')
@@ -147,10 +150,10 @@ inline string hay = "$(printf '%030000d' 0)"; inline string needle = "$(printf '
 tick-499 { @ = sum(strstr(hay, needle) == NULL); } tick-30s { exit(0); }
 end
 as 77 dtrace -x strsize=32k -x statusrate=100ms -qs /tmp/heavy.d 2>&1 | grep -o 'processing aborted.*'
-# The next second is another one.
+# The limit is per second.
 sleep 1
 as 77 dtrace -qn 'tick-10 { exit(0); }' >/dev/null && echo still there
-# So are all others that fire in that second: of five at a time none is left.
+# All others that fire in that second are killed too: of five at a time none is left.
 sed -i s/tick-499/tick-99/ /tmp/heavy.d
 all=()
 for n in 1 2 3 4 5; do

@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 /*
- * A program that may come to be one which its user may not trace: rights-work WORD...
- * Words: steps (ten calls of step()), mark FILE, await FILE, spin MS, undumpable, dumpable, ptracer any|none, namespace, sandbox, groups,
- * user NUMBER (for all threads), exec PROGRAM ARGUMENT...
+ * A program that may become one that its user may not trace: rights-work WORD...
+ * Words: steps (ten calls of step()), mark FILE, await FILE, spin MS, undumpable, dumpable,
+ * ptracer any|none, namespace, sandbox, groups, user NUMBER (for all threads),
+ * exec PROGRAM ARGUMENT...
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -22,7 +23,7 @@
 
 #include "../providers/usdt-site.h"
 
-/* System calls that nobody else makes tell how many steps were taken. */
+/* System calls that no other program makes show how many steps were taken. */
 __attribute__((noipa)) void step(long n)
 {
 	__asm__ volatile(SITE("rights", "step", "8@%0", "0") : : "r"(n));

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 180
-# Where Yama lets a process be traced by its ancestors only, or by whom it has named, so do we.
+# If Yama allows tracing a process only to its ancestors, or to the process that it has named, so
+# does the module.
 . ./member
 rmmod dtrace && insmod "$(cat /run/vm/module)" group=77
 chmod 666 /dev/dtrace
@@ -14,7 +15,7 @@ pid='pid$target:work:step:entry { @ = count(); } BEGIN { printf("begun\n"); } EN
 calls='syscall::sched_get_priority_max:entry { @[execname] = count(); } BEGIN { printf("begun\n"); } END { printa("%s %@d\n", @); }'
 begun() { timeout 60 sh -c 'until grep -q -e begun -e failed /tmp/told; do sleep 0.1; done'; }
 told() { echo "$1 $(grep -o -e '^[a-z ]*[0-9][0-9]*$' -e 'failed to grab process' /tmp/told)"; rm -f /tmp/told /tmp/go; }
-# traced WHO: the process $one, which waits to be let go.
+# traced WHO: traces the process $one, which waits for /tmp/go.
 traced() {
 	as 77 dtrace -n "$pid" -q -p "$one" >/tmp/told 2>&1 &
 	begun; touch /tmp/go; wait; told "$1"
@@ -27,34 +28,36 @@ ready; traced named
 own /tmp/work ptracer any mark /tmp/ready await /tmp/go steps ptracer none steps ptracer any steps & one=$!
 ready; traced 'named, and not, and named'
 as 77 dtrace -qn "$pid" -c '/tmp/work steps' >/tmp/told 2>&1; told child
-# Of two that do the same, the descendant.
+# Of two processes that make the same calls, only the descendant is traced.
 cp /tmp/work /tmp/not-below
 own /tmp/not-below mark /tmp/ready await /tmp/go steps mark /tmp/done & one=$!
 ready
 as 77 dtrace -qn "$calls" -c '/tmp/work steps mark /tmp/go await /tmp/done' >/tmp/told 2>&1; told calls
 rm -f /tmp/done; wait
-# Who traces, and then executes a program, is not seen by who has got the file from him, and may not attach to him.
+# If a consumer passes its file to another process and then executes a program, the holder of the
+# file does not see it, because it may not attach to it.
 copied='syscall::sched_get_priority_max:entry { @[execname] = count(); } END { printa("%s %@d\n", @); printf("ended 0\n"); }'
 LD_PRELOAD=$seat SEAT=exec own dtrace -qn "$copied" >/tmp/told 2>&1 &
 timeout 60 sh -c 'until grep -q ended /tmp/told; do sleep 0.1; done'
 touch /tmp/go; wait; told executed
 rm -f /tmp/stepped
-# Who is no more, first threads included, is not asked.
+# If the threads that made the calls have exited, including the first, nothing is checked in them.
 (LD_PRELOAD=$seat SEAT=ended own dtrace -qn "$calls" >/tmp/told 2>&1)
 sleep 1
 for n in 1 2 3; do as 77 /tmp/work steps && echo "stepped $n"; done
 touch /tmp/go; wait; sleep 1; rm -f /tmp/go /tmp/told
-# Scope 3 is for ever; 2 is for administrators.
+# Scope 3 cannot be reset; 2 is for administrators.
 echo 2 >$scope
 own /tmp/work ptracer any mark /tmp/ready await /tmp/go steps & one=$!
 ready; traced administrators
-# What was allowed before is asked again.
+# Permissions are checked again after the policy has changed.
 echo 0 >$scope
 own /tmp/work mark /tmp/ready await /tmp/go steps await /tmp/more steps & one=$!
 ready
 as 77 dtrace -qn "$pid" -p $one >/tmp/told 2>&1 &
 begun; touch /tmp/go; sleep 2; echo 1 >$scope; touch /tmp/more; wait; told raised
-# A reader of a pipe that nobody writes to, and that is to be asked about on its way back, does not keep the module.
+# A reader of a pipe without input, which is to be checked on its way to user mode, does not keep
+# the module loaded.
 echo 0 >$scope
 mkfifo /tmp/pipe; exec 9<>/tmp/pipe
 (own bash -c 'echo >/tmp/ready; read -rn 3 word' </tmp/pipe) & one=$!
@@ -62,7 +65,7 @@ ready
 own dtrace -qn 'syscall::read:entry /execname == "bash"/ { printf("read 1\n"); } BEGIN { printf("begun\n"); }' >/tmp/told 2>&1 & member=$!
 begun; printf x >&9
 timeout 60 sh -c 'until grep -q read /tmp/told; do sleep 0.1; done'
-# It is not known by another policy, and its next read() waits.
+# It is unknown under the new policy, and its next read() waits.
 echo 1 >$scope; printf x >&9; sleep 1
 kill -9 $member; wait $member 2>/dev/null
 (sleep 30; touch /tmp/late; echo >/tmp/pipe) & late=$!

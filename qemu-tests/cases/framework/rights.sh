@@ -2,20 +2,21 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 180
-# A member of the group has probes in the processes that he could attach to with a debugger, and in no others.
+# A member of the group can place probes in the processes to which he could attach a debugger, and
+# in no others.
 . ./member
 rmmod dtrace && insmod "$(cat /run/vm/module)" group=77
 chmod 666 /dev/dtrace
 cp "$(command -v rights-work)" /tmp/work
-# What anybody may reach, in a sandbox too.
+# Copies that anybody can reach, in a sandbox too.
 cp "$(command -v dtrace)" "$(command -v device-check)" /tmp
 cp -a /tmp/work /tmp/setuid && chmod 4755 /tmp/setuid
 cp -a /tmp/work /tmp/secret && chmod 711 /tmp/secret
 pid='pid$target:work:step:entry { @ = count(); } END { printa("%@d\n", @); }'
 usdt='rights$target:::step { @ = count(); } END { printa("%@d\n", @); }'
 calls='syscall::sched_get_priority_max:entry { @[execname] = count(); } END { printa("%s %@d\n", @); }'
-# traced PID WHO: has the member trace a process, and lets that go then; prints what was counted, or that it was refused, and what the
-# kernel says to one who asks it for probes there.
+# traced PID WHO: has the member trace a process, and then lets that continue; prints what was
+# counted, or that tracing was refused, and the kernel's answer to a request for probes there.
 traced() {
 	text=$(awk '$2 ~ /x/ { sub(/-.*/, "", $1); print $1; exit }' /proc/$1/maps)
 	said=$(as 77 device-check place "$1" "$text" 1 </dev/null)
@@ -42,7 +43,7 @@ setpriv --reuid 65534 --regid 88 --clear-groups /tmp/work mark /tmp/ready await 
 ready; traced $pid_of "another group"
 own /tmp/setuid mark /tmp/ready await /tmp/go steps & pid_of=$!
 ready; traced $pid_of set-user
-# Executed by one who cannot read it.
+# Executed by a user who cannot read it.
 own sh -c 'exec /tmp/secret mark /tmp/ready await /tmp/go steps' & pid_of=$!
 ready; traced $pid_of unreadable
 own /tmp/work undumpable mark /tmp/ready await /tmp/go steps & pid_of=$!
@@ -58,7 +59,7 @@ dtrace -ln 'pid*:work:step:entry' 2>&1 | grep -c 'step entry'
 touch /tmp/go; wait; rm /tmp/go
 
 echo made by root
-# The member's pattern gets probes that root makes, in his own process alone.
+# The member's pattern gets probes that root creates, but only in his own process.
 own /tmp/work mark /tmp/ready await /tmp/go steps & pid_of=$!
 ready
 /tmp/work mark /tmp/ready await /tmp/go steps & other=$!
@@ -76,19 +77,21 @@ grep -v begun /tmp/all | grep .; grep -v begun /tmp/told | grep .
 rm -f /tmp/go /tmp/all /tmp/told /tmp/x
 
 echo later
-# Whoever becomes another is not traced any more, at once; nor does anybody miss what is still his.
+# A process that changes its identity is not traced any more from that moment on; nothing is missing
+# while it is still his.
 as 77 dtrace -qn "$calls" -c '/tmp/work steps exec /tmp/setuid steps' | grep .
 as 77 dtrace -qn "$pid" -c '/tmp/work steps exec /tmp/setuid steps' | grep .
 as 77 dtrace -qn "$usdt" -c '/tmp/work steps exec /tmp/setuid steps' | grep .
 as 77 dtrace -qn "$calls" -c '/tmp/work steps exec /tmp/work steps undumpable steps dumpable steps' | grep .
 as 77 dtrace -qn "$pid" -c '/tmp/work steps namespace steps' | grep .
 as 77 dtrace -qn "$pid" -c '/tmp/work steps sandbox steps' | grep .
-# One who may take other numbers traces what may as well, until it has taken some.
+# A consumer that may change its user ID can trace a process that may too, until that has changed
+# it.
 able=(setpriv --reuid 65534 --regid 77 --clear-groups --inh-caps +setuid --ambient-caps +setuid)
 for clause in "$calls" "$pid" "$usdt"; do
 	"${able[@]}" dtrace -qn "$clause" -c '/tmp/work steps user 65534 steps user 65533 dumpable steps' | grep .
 done
-# But not by one who is in a sandbox that the other is not in.
+# But a consumer in a sandbox cannot trace a process that is not in the sandbox.
 own /tmp/work mark /tmp/ready await /tmp/go steps & pid_of=$!
 ready
 text=$(awk '$2 ~ /x/ { sub(/-.*/, "", $1); print $1; exit }' /proc/$pid_of/maps)

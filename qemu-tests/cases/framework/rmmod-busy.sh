@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The module stays while a consumer is open, and goes when it is closed.
+# The module cannot be unloaded while a consumer is open, but once it is closed.
 module=$(cat /run/vm/module)
 exec 3<>/dev/dtrace
 rmmod dtrace 2>/dev/null && echo "unloaded under a consumer"

@@ -3,13 +3,13 @@
 #
 # @limit: 120
 # @debug: quick
-# A process that is to wait when it has mapped a file may never get there: here nobody gives the file's bytes, which the same call brings. The module
-# goes without it.
+# A process that is to wait when it has mapped a file may never get there: here the file's server
+# does not deliver the bytes that the same call populates. The module can be unloaded nevertheless.
 [ -e /dev/fuse ] || modprobe fuse
 mkdir -p /tmp/unread
 unread serve /tmp/unread & server=$!
 timeout 60 sh -c 'until [ -e /tmp/unread/file ]; do sleep 0.1; done'
-# Probes that programs have, of any program that comes.
+# USDT probes of any program that starts.
 dtrace -Zqn 'BEGIN { printf("traces\n"); } nobody*:::nothing { }' >/tmp/told 2>&1 & tracer=$!
 timeout 60 sh -c 'until grep -q traces /tmp/told; do sleep 0.1; done'
 unread map /tmp/unread/file & mapper=$!

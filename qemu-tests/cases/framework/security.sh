@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 120
-# A security module that keeps perf events or BPF from who has the capabilities for them keeps from him the same sight here. One is made of a live
-# patch of the kernel's questions; root is allowed everything.
+# If a security module refuses perf events or BPF to a user with the capabilities for them, DTrace
+# hides the same things from him. Here a live patch of the kernel's hooks acts as the security
+# module; it allows everything to root.
 insmod "$(dirname "$(cat /run/vm/module)")/../refuse/refuse.ko"
 of=/sys/module/refuse/parameters
 until [ "$(cat /sys/kernel/livepatch/refuse/transition)" = 0 ]; do sleep 0.1; done
 chmod 666 /dev/dtrace
 able() { setpriv --reuid 65533 --regid 88 --clear-groups --inh-caps +perfmon,+bpf --ambient-caps +perfmon,+bpf "$@"; }
-# sees WHO...: what of the machine it may see.
+# sees COMMAND...: prints what a user, given by the command, may see of the machine.
 sees() {
 	local probe memory others
 	probe=$("$@" dtrace -qn 'fbt::vfs_statx:entry { exit(0); } BEGIN { printf("kernel"); exit(0); }' 2>/tmp/refused) || probe=-

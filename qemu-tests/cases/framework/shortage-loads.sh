@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 900
-# @slow: a path of many after the other
-# The module is loaded with an anonymous enabling, a provider of another module comes, somebody claims the enabling, and both modules go; each
-# time something fails, on a path on which nothing has failed. Here it is one path of forty, on the debug kernel one of twenty; all are tried
-# by `make run CMD='cd qemu-tests/cases/framework; every=1 . ./shortage-loads.sh'`.
+# @slow: it tests many paths, one after the other
+# The module is loaded with an anonymous enabling, another module with a provider is loaded, the
+# enabling is claimed, and both modules are unloaded; each time something fails, on a path on which
+# nothing has failed. This case tests one path in forty, on the debug kernel one in twenty; all are
+# tested by `make run CMD='cd qemu-tests/cases/framework; every=1 . ./shortage-loads.sh'`.
 . ./paths
 case $(uname -r) in *-debug) every=${every:-20} ;; esac
 every=${every:-40}

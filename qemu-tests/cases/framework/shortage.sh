@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 600
-# @slow: an allocation after the other
-# One allocation after the other fails that is made for a consumer, and all after it: it is refused, or lives with less, and leaves
-# nothing; then for one of a member's. Every twentieth is tried here; each in turn takes the stock kernel two minutes:
-# `make run CMD='insmod …/shortage.ko calls=1; shortage-check 1'`. Probes in processes and loading the module have cases of their own.
+# @slow: it lets many allocations fail, one after the other
+# One allocation after the other that is made for a consumer fails, and then all from there on: the
+# consumer is refused, or works with less, and leaves nothing; then the same for a member's
+# consumer. Every twentieth is tested here; testing each takes two minutes on the stock kernel:
+# `make run CMD='insmod …/shortage.ko calls=1; shortage-check 1'`. Probes in processes and loading
+# the module have cases of their own.
 module=$(cat /run/vm/module)
 shortage=$(dirname "$module")/../shortage/shortage.ko
 mountpoint -q /sys/kernel/tracing || mount -t tracefs none /sys/kernel/tracing

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 120
-# Debuggers see a program's text without our breakpoints. Where there is no memory for what that takes, uprobes carry the probes instead, whose
-# breakpoints the kernel shows; nothing is missing. The next tracing has our own again.
+# Debuggers see a program's text without the module's own breakpoints. If there is no memory for
+# that, uprobes carry the probes instead, whose breakpoints the kernel shows; nothing is missing.
+# The next tracing uses own breakpoints again.
 . ./paths
 dtrace -qn 'BEGIN { printf("ready\n"); } fbt::uprobe_register:entry { printf("uprobe\n"); }' -x switchrate=20hz >/tmp/registered &
 counter=$!

@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 /*
- * What the kernel itself lets whoever calls this see, by calls that have nothing to do with us:
- * sight-kernel sample|kprobe|kernel|user|write|child, or ptrace|perf PID. Prints `seen`, or the error.
- * And what our device gives to who has it from somebody else: `given` opens it as root and asks as a user, `taken` the other way round.
+ * What the kernel itself lets the caller see, by calls that have nothing to do with DTrace:
+ * sight-kernel sample|kprobe|kernel|user|write|child, or ptrace|perf PID. Prints `seen`, or the
+ * error. And what the DTrace device permits with a file that another user has opened: `given`
+ * opens it as root and calls as a member, `taken` the other way round.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -35,7 +36,8 @@ static int perf(struct perf_event_attr *attr, pid_t pid, int cpu)
 	return syscall(SYS_perf_event_open, attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-/* What every CPU does, in the kernel too, with stacks of the kernel and of programs and a program's memory at its stack pointer. */
+/* Samples of a CPU, including the kernel, with stacks of the kernel and of programs, and with a
+ * program's memory at its stack pointer. */
 static int sample(void)
 {
 	struct perf_event_attr attr = {
@@ -50,7 +52,7 @@ static int sample(void)
 	return perf(&attr, -1, 0);
 }
 
-/* Calls of a function of the kernel. */
+/* Calls of a kernel function. */
 static int kprobe(void)
 {
 	struct perf_event_attr attr = {
@@ -68,7 +70,7 @@ static int kprobe(void)
 	return perf(&attr, -1, 0);
 }
 
-/* A program of BPF at a kprobe that calls one of the functions which read and write memory. */
+/* A BPF program at a kprobe that calls one of the functions that read and write memory. */
 static int bpf(int function, const struct bpf_insn *set_up)
 {
 	const struct bpf_insn text[] = {
@@ -151,7 +153,7 @@ static int call(int fd)
 	return got < 0 && errno == ENOENT ? 0 : got;
 }
 
-/* Is a member of the group 77 for the time being. */
+/* Becomes a member of the group, with these effective IDs. */
 static int become(gid_t gid, uid_t uid)
 {
 	return setgroups(0, NULL) || setegid(gid) || seteuid(uid);

@@ -3,15 +3,16 @@
 #
 # @limit: 600
 # @slow: it takes six minutes
-# @last: a kernel that was locked down stays so
-# Who may see what: each row of the tables in ARCHITECTURE.md is done, by each of its subjects, and the answers are compared with the tables.
-# What there is here and not there, or the other way round, is printed in the end.
+# @last: a kernel that was locked down stays locked down
+# Who may see what: tests each row of the tables in ARCHITECTURE.md, for each of its subjects, and
+# compares the answers with the tables. At the end the rows that exist only in one of the two are
+# printed.
 . ./member
 module=$(cat /run/vm/module)
 level=/sys/kernel/security/lockdown
 scope=/proc/sys/kernel/yama/ptrace_scope
 mount -t securityfs securityfs "${level%/*}" 2>/dev/null
-# Debian's own 3 leaves perf to administrators.
+# Debian's default of 3 restricts perf to administrators.
 echo 2 >/proc/sys/kernel/perf_event_paranoid
 here=$PWD
 mkdir /tmp/sight && cd /tmp/sight && chmod 777 .
@@ -19,26 +20,27 @@ work=$(command -v rights-work)
 for program in dtrace device-check sight-kernel; do cp "$(command -v $program)" .; done
 PATH=/tmp/sight:$PATH
 
-# able CAPABILITIES COMMAND...: a user with these, as in +perfmon,+bpf.
+# able CAPABILITIES COMMAND...: runs it as a user with these capabilities, for example
+# +perfmon,+bpf.
 able() { setpriv --reuid 65533 --regid 88 --clear-groups --inh-caps "$1" --ambient-caps "$1" "${@:2}"; }
 root() { "$@"; }
 member() { as 77 "$@"; }
 perfmon() { able +perfmon "$@"; }
 perfmon_bpf() { able +perfmon,+bpf "$@"; }
 perfmon_ptrace() { able +perfmon,+sys_ptrace "$@"; }
-# row KEY ANSWER...
+# row KEY ANSWER...: prints and records a row.
 row() {
 	local key=$1 line
 	shift
 	line=$(printf ', %s' "$@")
 	echo "$key:${line#,}" | tee -a walked
 }
-# said FILE: waits until dtrace has begun, or has said why not.
+# said FILE: waits until dtrace traces, or has printed why not.
 said() { timeout 60 sh -c "until grep -qs -e begun -e dtrace: '$1'; do sleep 0.1; done"; }
 pids_of() { grep -lxs "$1" /proc/[0-9]*/comm | cut -d/ -f3; }
 load() { rmmod dtrace && insmod "$module" "$@" && chmod 666 /dev/dtrace; }
 
-# opens COMMAND...: what opening the device gives to who executes this.
+# opens COMMAND...: the result of opening the device, by a user given by the command.
 opens() {
 	local said
 	said=$("$@" sh -c "exec 3<>${device:-/dev/dtrace}" 2>&1)
@@ -67,7 +69,7 @@ row open-namespace-member "$(opens member unshare -Ur)"
 row given "$(sight-kernel given)"
 row taken "$(sight-kernel taken)"
 row helper "$(device=/dev/dtracehelper opens as 88)"
-# What runs since the module was loaded belongs to who may do as much.
+# An anonymous enabling belongs to users who may do as much as it does.
 dtrace -A -o anon.dof -n 'syscall::chdir:entry { trace(1); }' >/dev/null 2>&1
 load group=77 anon_file=/tmp/sight/anon.dof
 claims() {
@@ -79,7 +81,8 @@ claims() {
 }
 row anonymous "$(claims member)" "$(claims perfmon)" "$(claims perfmon_bpf)" "$(claims root)"
 
-# A process whose steps are counted, twice ten: object KEY WHO... WORD..., where WHO is a command that executes what follows.
+# object KEY COMMAND... WORD...: starts a process whose steps are counted, twice ten; COMMAND is a
+# command that executes the rest.
 objects=()
 object() {
 	local key=$1
@@ -90,7 +93,7 @@ object() {
 	objects+=("$key")
 }
 text_of() { awk '$2 ~ /x/ { sub(/-.*/, "", $1); print $1; exit }' "/proc/$1/maps"; }
-# places WHO...: whether who it is may have a probe in the process $one.
+# places COMMAND...: whether a user, given by the command, may have a probe in the process $one.
 places() {
 	case $("$@" device-check place "$one" "$text" 1 </dev/null 2>&1) in
 	made) echo seen ;;
@@ -99,11 +102,11 @@ places() {
 	*) echo other ;;
 	esac
 }
-# gone NAME: waits until there is no such process.
+# gone NAME: waits until no such process exists.
 gone() { while [ "$(pids_of "$1")" ]; do sleep 0.1; done; }
 steps='syscall::sched_get_priority_max:entry { @[execname] = count(); } BEGIN { printf("begun\n"); } END { printa("%s %@d\n", @); }'
 who=(member perfmon perfmon_bpf root)
-# fires WHO KEY: of what WHO has counted, how much is this object's.
+# fires WHO KEY: how much of what WHO has counted is this object's.
 fires() {
 	grep -q begun "t-$1" || { echo 'no file'; return; }
 	case $(awk -v name="o-$2" '$1 == name { print $2 }' "t-$1") in
@@ -112,7 +115,8 @@ fires() {
 	*) awk -v name="o-$2" '$1 == name { print $2 " of 20" }' "t-$1" ;;
 	esac
 }
-# walk [COMMAND...]: has everybody trace the objects, from within the command, and let them go on.
+# walk [COMMAND...]: has all subjects trace the objects, executed by the command, and lets the
+# objects continue.
 walk() {
 	local key subject answers=()
 	for key in "${objects[@]}"; do
@@ -139,7 +143,7 @@ walk() {
 	objects=()
 	rm -f go m-* p-* l-* t-*
 }
-# waits KEY WORD...: what an object does.
+# waits KEY WORD...: the command line of an object.
 waits() { echo "/tmp/sight/o-$1 ${*:2} mark /tmp/sight/m-$1 await /tmp/sight/go steps"; }
 own_object() { object "$1" own $(waits "$@") steps; }
 own_object own
@@ -149,7 +153,7 @@ for key in set-user set-group unreadable; do cp "$work" o-$key; done
 chmod 4755 o-set-user; chgrp 88 o-set-group; chmod 2755 o-set-group; chmod 711 o-unreadable
 own_object set-user
 own_object set-group
-# Who executes it cannot read it, which setpriv still could.
+# The executing user cannot read it, which setpriv still could.
 object unreadable own sh -c "exec $(waits unreadable) steps"
 object root root $(waits root) steps
 object other-user setpriv --reuid 65533 --regid 77 --clear-groups $(waits other-user) steps
@@ -170,9 +174,9 @@ echo 1 >$scope
 own_object yama-1
 own_object yama-1-named ptracer any
 walk
-# A child is asked about by who has made it.
+# A child is checked against its parent.
 cp "$work" o-child
-# child WHO: how WHO sees a child, by its system calls and by a place in it.
+# child COMMAND...: how a user sees a child, by its system calls and by a place in it.
 child() {
 	local clause
 	for clause in 'syscall::sched_get_priority_max:entry /pid == $target/' 'pid$target:a.out:step:entry'; do
@@ -188,7 +192,8 @@ own_object yama-2 ptracer any
 walk
 echo 0 >$scope
 
-# What is shown of a process: of one's own at a system call, and of somebody else's where the time is told.
+# What is shown of a process: of the member's own at a system call, and of another user's at a
+# timer.
 cp "$work" o-shown
 cat >shown.d <<'end'
 PROBE /WHERE && !told/ { told = 1; it = 1; }
@@ -209,17 +214,17 @@ PROBE /it/ { exit(0); }
 BEGIN { printf("begun\n"); }
 ERROR { printf("= %s\n", arg4 == 6 ? "KPRIV" : arg4 == 7 ? "UPRIV" : "fault"); }
 end
-# script FILE PROBE WHERE ARG: the program of FILE for these.
+# script FILE PROBE WHERE ARG: generates the program of FILE for these.
 script() {
 	sed -e "s/^ROW(\([-a-z]*\), \(.*\))\$/PROBE \/it\/ { printf(\"# \1\\\\n\"); } PROBE \/it\/ { printf(\"= %s\\\\n\", (\2) ? \"seen\" : \"0\"); }/" \
 		-e "s|PROBE|$2|g" -e "s|WHERE|$3|g" -e "s|ARG|$4|g" "$1"
 }
-# answers FILE: the answers of a script, a line each with its key.
+# answers FILE: prints the answers of a script, one line each with its key.
 answers() { awk '/^# / { key = $2 } /^= / { print key, $2 }' "$1"; }
 script shown.d 'syscall::sched_get_priority_max:entry' 'pid == $target' 'arg0 != 99' >own.d
 member dtrace -qs own.d -c 'setarch -R /tmp/sight/o-shown steps' >t-own 2>e-own
 answers t-own >a-own
-# One on each CPU: a tick is on one of them, whichever.
+# One on each CPU, because a tick may fire on any of them.
 spin() { taskset -c "$1" setpriv --reuid 65533 --regid 88 --clear-groups setarch -R /tmp/sight/o-shown spin 600000; }
 for cpu in $(seq 0 $(($(nproc) - 1))); do spin "$cpu" & done
 for subject in member perfmon perfmon_ptrace perfmon_bpf root; do
@@ -233,14 +238,14 @@ while read -r key answer; do
 	row shown-$key "$answer" $(for s in member perfmon perfmon_ptrace perfmon_bpf root; do awk -v key=$key '$1 == key { print $2 }' a-$s; done)
 done <a-own
 
-# What a timer shows: a process of one's own, somebody else's, and where the kernel itself is.
+# What a timer shows: a process of the member's own, another user's, and what runs in the kernel.
 cp "$work" o-mine
 (own /tmp/sight/o-mine spin 600000) &
 (own sh -c 'cp /bin/dd /tmp/sight/o-calls; exec /tmp/sight/o-calls if=/dev/zero of=/dev/null bs=1M' 2>/dev/null) &
 timers='profile-97 { @[execname, arg1 == 0 ? "kernel" : "user"] = count(); } tick-29 { @["tick", execname] = count(); }
 	tick-4s { exit(0); } END { printa("%s %s %@d\n", @); }'
 for subject in member perfmon root; do $subject dtrace -qn "$timers" >t-$subject 2>&1; done
-# timed KEY PATTERN
+# timed KEY PATTERN: records in which traces the pattern was found.
 timed() {
 	local s answers=()
 	for s in member perfmon root; do grep -q "$2" t-$s && answers+=(seen) || answers+=('not fired'); done
@@ -253,7 +258,7 @@ timed tick-other '^tick o-shown'
 kill $(pids_of o-mine) $(pids_of o-shown) $(pids_of o-calls)
 wait 2>/dev/null
 
-# One file's places, in two processes, carried by the kernel's own uprobes.
+# Places in one file, in two processes, carried by the kernel's own uprobes.
 load group=77 own_breakpoints=N
 cp "$work" o-wide-own && ln o-wide-own o-wide-other
 own_object wide-own
@@ -274,7 +279,8 @@ for key in "${objects[@]}"; do row "$key" "$(fires member "$key")" "$(fires root
 objects=()
 rm -f go m-* t-*
 
-# The kernel, as far as it is locked down, for who may have a file. `a / b / c`: locked down not at all, for integrity, for confidentiality.
+# What is visible of the kernel, depending on its lockdown, to users who may open the device. `a / b
+# / c`: not locked down, for integrity, for confidentiality.
 load group=77
 cp "$(command -v sleep)" o-other
 ./o-other 3600 &
@@ -302,11 +308,11 @@ fbt::vfs_read:return /pid == $target/ { exit(0); }
 ERROR { printf("= %s\n", arg4 == 6 ? "KPRIV" : arg4 == 7 ? "UPRIV" : "fault"); }
 end
 data=$(awk '$3 == "jiffies" { print "0x" $1 }' /proc/kallsyms) text_of_kernel=$(awk '$3 == "linux_banner" { print "0x" $1 }' /proc/kallsyms)
-# There is one that root has made.
+# Root has created this probe.
 dtrace -qn 'kinst::vfs_write:0 { @ = count(); } BEGIN { printf("begun\n"); }' >t-made 2>&1 &
 said t-made
 may=(member perfmon perfmon_ptrace perfmon_bpf root)
-# kernel WHO: the rows of one who may have a file.
+# kernel WHO: the rows of a user who may open the device.
 kernel() {
 	local what
 	for what in sample kprobe kernel user write; do echo "by-$what $("$1" sight-kernel $what)"; done
@@ -315,7 +321,7 @@ kernel() {
 	answers t-load
 	echo "losses $("$1" sh -c 'exec 3<>/dev/dtrace; grep -q dtrace-lost /proc/self/fdinfo/3 && echo seen')"
 	"$1" dtrace -qs arguments.d -c 'cat /proc/uptime' 2>e-arguments-$1 >t-arguments
-	# Where there is no right there is no probe of kinst, either.
+	# Without rights over the kernel there is no kinst probe either.
 	if grep -q -e 'need rights over the kernel' -e 'not match any probes' e-arguments-$1; then
 		printf '%s EACCES\n' argument pointed registers
 	else
@@ -338,14 +344,14 @@ done <k-none-root
 kill $(pids_of dtrace) "$one"
 wait
 
-# Yama's last word is for ever, too.
+# Yama's last level cannot be reset either.
 echo 3 >$scope
 rm -f go
 objects=()
 own_object yama-3 ptracer any
 walk
 
-# The tables' rows, as they are printed above.
+# The rows of the tables, in the form in which they are printed above.
 awk -F ' *[|] *' '/^## / { on = /Who may see what/ } on && /^[|] `/ {
 	gsub("`", "", $2); line = $2 ":"
 	for (n = 4; n < NF - 1; n++) line = line (n > 4 ? ", " : " ") $n

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @debug: quick
-# A process gets all signals that one firing sends it, from several clauses and consumers; what is no signal is a fault; a kernel thread
-# gets none.
+# A process gets all signals that one firing sends it, from several clauses and consumers; an
+# invalid signal number is a fault; a kernel thread gets none.
 cat >/tmp/sender <<'end'
 bash -c 'trap "echo 1" USR1; trap "echo 2" USR2; trap "echo hup" HUP; umask 0123; echo goes on' &
 until grep -q '^State:.T' /proc/$!/status; do sleep 0.1; done

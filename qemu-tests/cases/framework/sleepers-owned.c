@@ -4,8 +4,9 @@
 /*
  * @gcc: -pthread
  *
- * sleepers-owned N: a process with N threads that each sleep in one system call, as long as standard input is open; it says "asleep"
- * when all do. sleepers-owned call N: calls getppid() N times.
+ * sleepers-owned N: a process with N threads that each sleep in one system call, for as long as
+ * standard input is open; prints "asleep" when all do. sleepers-owned call N: calls getppid() N
+ * times.
  */
 #include <dirent.h>
 #include <pthread.h>
@@ -24,7 +25,8 @@ static void *asleep(void *number)
 	return read(awake[0], &byte, 1) ? NULL : number;
 }
 
-/* Whether all threads but the first sleep, which they do in their calls alone once they have begun. */
+/* Whether all threads but the first sleep, which they do only in their calls once they have
+ * started. */
 static int all_asleep(void)
 {
 	char path[64], state;

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# All CPUs record into two speculations; one CPU commits one and discards the other. The records of every CPU come, or
-# do not, and both speculations are free afterwards.
+# All CPUs record into two speculations; one CPU commits one of them and discards the other. The
+# records of every CPU are printed or not, respectively, and both speculations are free afterwards.
 # @limit: 60
 
 dtrace -x nspec=2 -x cleanrate=50hz -qn '
@@ -19,7 +19,7 @@ grep -c lost /tmp/speculation.out
 test "$(grep kept /tmp/speculation.out | sort -u | wc -l)" -eq "$(nproc)" && echo every CPU
 grep free /tmp/speculation.out
 
-# What was committed and not yet cleaned when tracing ended is there, too.
+# Records that were committed but not yet cleaned when the tracing ended are printed too.
 dtrace -x cleanrate=1hz -qn '
 BEGIN { spec = speculation(); unavailable = speculation(); }
 profile-101 /!unavailable/ { speculate(spec); printf("kept on %d\n", cpu); }

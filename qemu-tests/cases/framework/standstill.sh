@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 90
-# A virtual machine stands still for a second, again and again, in the middle of a firing as a rule: time counts for what a user's clauses may
-# do, but not a time in which nothing is done. No event is lost, and no tracing ends.
+# A virtual machine stands still for a second, several times, usually in the middle of a firing:
+# elapsed time counts for the budget of a user's clauses, but not time in which nothing is executed.
+# No event is lost, and no tracing is killed.
 . ./member
 rmmod dtrace && insmod "$(cat /run/vm/module)" group=77
 chmod 666 /dev/dtrace
 cp "$(command -v overload)" /tmp/overload
 at='syscall::sched_get_priority_max:entry /execname == "overload"/'
-# Each compares a few hundred thousand bytes.
+# Each clause compares a few hundred thousand bytes.
 printf 'inline string hay = "%03000d"; inline string needle = "%090d1";\n' 0 0 >/tmp/heavy.d
 cat >>/tmp/heavy.d <<end
 $at { @ = sum(strstr(hay, needle) == NULL); }
@@ -17,7 +18,7 @@ tick-10ms { ticks++; }
 BEGIN { printf("begun\n"); }
 END { printf("%s", ticks > 0 ? "it ticked\n" : "no tick\n"); }
 end
-# begin NAME COMMAND...: in the background, as $tracer; waits until it traces.
+# begin NAME COMMAND...: starts it in the background, as $tracer, and waits until it traces.
 begin() {
 	"${@:2}" -x strsize=32k -qs /tmp/heavy.d -o "/tmp/$1" 2>"/tmp/$1.err" & tracer=$!
 	timeout 60 sh -c "until grep -qs begun /tmp/$1; do sleep 0.1; done"

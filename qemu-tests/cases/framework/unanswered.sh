@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 60
-# A member's tracer that is stopped does not say which processes it may trace: what fires in a new one is not seen, and told afterwards. Once it
-# goes on the next process is seen whole.
+# While a member's consumer is stopped, it cannot be checked which processes it may trace: firings
+# in a new process are not seen, and reported afterwards. When it continues, the next process is
+# seen completely.
 . ./member
 rmmod dtrace && insmod "$(cat /run/vm/module)" group=77
 chmod 666 /dev/dtrace
@@ -19,7 +20,7 @@ as 77 $dir/many-children 0 20
 kill -INT $tracer
 wait
 grep calls $dir/seen
-# A process that comes to be the user's is asked about besides.
+# A process that becomes the user's process is checked additionally.
 sed -n 's/.* \([0-9]*\) times it was not known soon enough whether a process may be traced.*/\1/p' $dir/told |
 	awk '{ n += $1 } END { print (n >= 20 && n <= 30) ? "and the rest is told" : "told: " n }'
 rm -r $dir

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 180
-# Who may trace, and what: root that has lost its rights over the system nothing, a group its own processes, whoever may
-# monitor the system everything but to change it.
+# Who may trace what: root without its capabilities nothing, a member his own processes, a user who
+# may monitor the system everything except changing it.
 . ./member
 try() { "$@" sh -c "exec 3<>/dev/dtrace" 2>&1 | grep -o "[A-Z][a-z]* .*ed$"; }
 try setpriv --bounding-set -sys_admin,-perfmon --inh-caps -sys_admin,-perfmon
@@ -19,9 +19,10 @@ cp "$(command -v overload)" /tmp/overload
 overload 50000 >/tmp/others &
 as 77 dtrace -qn "$calls" -c "/tmp/overload 100" 2>&1 | grep overload
 wait
-# Not what has another identity, its group included, or may not be read by its user. (A set-group program that takes its
-# group for all of its own, and executes another, is like one that was started so: its memory may be read, by those of that group.)
-# Who may monitor all sees that they run.
+# Not processes with another identity, including their group, nor programs that their user may not
+# read. (A set-group program that takes its group for all its group IDs, and executes another, is
+# like one that was started that way: its memory may be read by members of that group.) A user who
+# may monitor everything sees that they run.
 cp -a /tmp/overload /tmp/setuid && chmod 4755 /tmp/setuid
 cp -a /tmp/overload /tmp/setgid && chgrp 88 /tmp/setgid && chmod 2755 /tmp/setgid
 cp -a /tmp/overload /tmp/secret && chmod 711 /tmp/secret
@@ -35,7 +36,7 @@ setpriv --reuid 65534 --regid 77 --clear-groups --ambient-caps +perfmon --inh-ca
 	dtrace -qn "$calls" -c "setpriv --ambient-caps -all --inh-caps -all sh /tmp/all" | grep . | sort
 echo its own
 as 77 dtrace -qn "$calls" -c "sh /tmp/all" | grep . | sort
-# Nor what has a capability that the member has not.
+# Nor a process with a capability that the member lacks.
 beside as 77 --inh-caps +net_raw --ambient-caps +net_raw /tmp/capable 100
 as 77 dtrace -qn "$calls" -c 'sh /tmp/both' | grep .
 wait && rm /tmp/traced /tmp/passed
@@ -58,7 +59,7 @@ watch() { as 65534 --inh-caps +perfmon --ambient-caps +perfmon "$@"; }
 monitor dtrace -qn 'BEGIN { printf("%d", curthread->pid == tid); } fbt::vfs_read:entry { exit(0); }' | grep .
 monitor dtrace -wqn 'BEGIN { exit(0); }' 2>&1 | grep -o 'no privilege for destructive actions'
 
-# Who may watch all is told what he lacks to read memory.
+# A user who may watch everything gets a message about what he lacks to read memory.
 echo watch
 watch dtrace -qn 'sched:::on-cpu { printf("%d", stackdepth > 0 && (long)curthread != 0); exit(0); }' | grep .
 watch dtrace -qn 'BEGIN { trace(curthread->pid); } ERROR { exit(0); }' 2>&1 | grep -o 'invalid kernel access.*)'

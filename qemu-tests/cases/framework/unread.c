@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 /*
- * A file that nobody reads to the end: `unread serve DIRECTORY` serves DIRECTORY/file and answers no request for its bytes, `unread map FILE`
- * maps a file to execute it and has all of it brought by the same call.
+ * A file that cannot be read: `unread serve DIRECTORY` serves DIRECTORY/file and answers no
+ * request for its bytes; `unread map FILE` maps a file to execute it, and has all of it
+ * populated by the same call.
  */
 
 #define _GNU_SOURCE

@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What is lost where RCU is not watching is told to those who have probes in the kernel's code, and to nobody else.
+# Drops where RCU is not watching are reported to consumers with probes in the kernel's code, and to
+# no others.
 dir=$(mktemp -d)
 beside() {
 	dtrace -qn "BEGIN { printf(\"begun\n\"); } $2" >"$dir/$1.out" 2>"$dir/$1.err" &
@@ -14,7 +15,7 @@ samples=$!
 beside functions 'fbt:::entry { @ = count(); }'
 functions=$!
 lost() { sed -n 's/^dtrace-lost:.* unwatched \([0-9]*\) .*/\1/p' /proc/$functions/fdinfo/* | head -n 1; }
-# RCU has given up a CPU that goes before it executes its last functions.
+# A CPU that goes offline executes its last functions when RCU does not watch it any more.
 online=/sys/devices/system/cpu/cpu1/online
 for _ in $(seq 20); do
 	echo 0 >$online
@@ -24,7 +25,7 @@ done
 lost=$(lost)
 kill $calls $samples $functions
 wait
-# told WHO: how many losses that one was told of, in however many lines.
+# told NAME: the number of drops that were reported to that consumer, in all lines.
 told() { sed -n 's/.* \([0-9]*\) drops\{0,1\} in probe context (RCU not watching).*/\1/p' "$dir/$1.err" | awk '{ n += $1 } END { print n + 0 }'; }
 (($(told functions) >= lost && lost > 0)) && echo 'functions: all' || echo "functions: $(told functions) of $lost"
 for who in calls samples; do echo "$who: $(grep -c 'RCU not watching' "$dir/$who.err")"; done

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 180
-# @slow: seventeen thousand processes
-# A user's tracings see a new process whoever has come and gone before: what is kept of processes that have ended makes room, though several
-# tracings have it. One has room for 16,384.
+# @slow: it starts seventeen thousand processes
+# A user's tracings see a new process however many have come and gone before: what is remembered of
+# processes that have ended is replaced, although several tracings have it. A tracing has room for
+# 16,384.
 . ./member
 rmmod dtrace && insmod "$(cat /run/vm/module)" group=77
 chmod 666 /dev/dtrace

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 /*
- * A function on each of many pages. Says where the first one is, and how many there are; when a line has come calls all, and says so.
+ * A function on each of many pages. Prints the address of the first and the number of pages;
+ * after a line of input calls all of them, and prints a line.
  */
 
 #include <stdio.h>

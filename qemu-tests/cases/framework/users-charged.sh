@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 120
-# A user's program gets a page of its own for each page of text with a breakpoint, and its group of processes may have no more: whoever takes memory
-# for it is made to wait, two seconds for a quarter of a MiB. Nobody is while he holds what everybody needs.
+# A user's program gets a page of its own for each page of text with a breakpoint, while its cgroup
+# may have no more memory: a task that allocates memory for it is throttled, for two seconds per
+# quarter of a MiB. No task is throttled while it holds a lock that others need.
 . ./member
 rmmod dtrace && insmod "$(cat /run/vm/module)" group=77
 chmod 666 /dev/dtrace
@@ -37,7 +38,7 @@ exec 3>&-
 wait
 sed 's/pid[0-9]*:[^ ]*/it/' /tmp/charged/told
 tail -n 1 /tmp/charged/said
-# The stacks of those who were made to wait while they set breakpoints.
+# The stacks of tasks that were throttled while they set breakpoints.
 grep -E 'dtrace_(own|carrier|pen|known|memory|slot)' /tmp/charged/stacks
 rmdir $group
 rm -r /tmp/charged

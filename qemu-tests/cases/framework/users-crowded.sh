@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 120
-# Where there is no room for slots within reach of one instruction there is none for its neighbours: that is found out once, not for each of five
-# hundred, while others wait for the framework's mutex.
+# If there is no room for slots within reach of one instruction, there is none for its neighbours:
+# this is found out once, not for each of five hundred, while others wait for the framework's mutex.
 . ./member
 rmmod dtrace && insmod "$(cat /run/vm/module)" group=77
 chmod 666 /dev/dtrace
@@ -13,7 +13,7 @@ mkfifo /tmp/lines
 exec 3>/tmp/lines
 timeout 60 sh -c 'until grep -qs there /tmp/said; do sleep 0.1; done'
 mountpoint -q /sys/kernel/tracing || mount -t tracefs none /sys/kernel/tracing
-# Each area is such a file.
+# Each area of slots is a shmem file, so this counts the attempts.
 echo 'p:looks shmem_file_setup' >/sys/kernel/tracing/kprobe_events
 echo 1 >/sys/kernel/tracing/events/kprobes/looks/enable
 as 77 dtrace -p $of -n 'BEGIN { exit(0); } pid$target:a.out:many: { @ = count(); }' 2>&1 | sed -n 's/pid[0-9]*/pidN/g; /^dtrace/p'

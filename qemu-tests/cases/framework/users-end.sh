@@ -2,15 +2,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 120
-# Where the CPU that ends a tracing has no buffers END fires on another one, in whoever runs there. A user who may not see that process is told nothing
-# of it. The user's limit leaves no room for the buffers of a CPU that comes later, which is where he ends.
+# If the CPU that ends a tracing has no buffers, END fires on another one, in whatever process runs
+# there. If the user may not see that process, END shows nothing of it. Here the user's limit leaves
+# no room for the buffers of a CPU that comes online later, and the tracing ends on that CPU.
 . ./member
 rmmod dtrace && insmod "$(cat /run/vm/module)" group=77 user_memory=12
 chmod 666 /dev/dtrace
 online=/sys/devices/system/cpu/cpu1/online
-# The other CPU always has this to run.
+# Keeps the other CPU busy.
 setpriv --reuid 65533 --regid 65532 --clear-groups taskset 1 sh -c 'while :; do :; done' & stranger=$!
-# ends WHO [OPTION...]: he begins while CPU 0 is alone, and ends on CPU 1.
+# ends COMMAND [OPTION...]: starts a tracing while CPU 0 is alone, and ends it on CPU 1.
 ends() {
 	: >/tmp/told
 	chmod 666 /tmp/told
@@ -26,14 +27,15 @@ ends() {
 	wait $tracer
 	sed '/^$/d; /^begun/d' /tmp/told
 }
-# Root may choose where END fires, and sees who is there: the stranger, unless something was just in its place.
+# Root may choose where END fires, and sees what runs there: the stranger, unless something else ran
+# at that moment.
 for try in 1 2 3 4 5 6 7 8 9 10; do
 	ends exec -x cpu=0 >/tmp/seen
 	grep -q stranger /tmp/seen && break
 done
 echo "root: $(cat /tmp/seen)"
 echo "a user: $(ends own)"
-# Where there is room he ends where he is.
+# With enough room END fires on the CPU that ends the tracing.
 rmmod dtrace && insmod "$(cat /run/vm/module)" group=77
 chmod 666 /dev/dtrace
 echo "a user with room: $(ends own)"

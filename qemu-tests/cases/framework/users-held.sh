@@ -3,8 +3,9 @@
 #
 # @limit: 120
 # @debug: quick
-# A user's program can have its memory kept for itself as long as it likes. Nobody waits for it: what cannot be set there is refused, what cannot be
-# taken away is left behind, fires nothing, and goes when the memory is free again.
+# A user can have his program's mmap lock held as long as he likes. Nothing waits for it:
+# breakpoints that cannot be set are refused; those that cannot be removed are left behind, fire
+# nothing, and are removed when the lock is free again.
 . ./member
 rmmod dtrace && insmod "$(cat /run/vm/module)" group=77
 chmod 666 /dev/dtrace
@@ -13,7 +14,7 @@ cp "$(command -v users-places)" /tmp/work
 ready
 where=$(cat /tmp/said)
 mkfifo /tmp/lines
-# held WHO...: traces the program as somebody, while its memory is kept.
+# held COMMAND...: traces the program as a user, given by the command, while its mmap lock is held.
 held() {
 	("$@" device-check held $of $where </tmp/lines) >/tmp/told 2>&1 & check=$!
 	exec 3>/tmp/lines

@@ -2,15 +2,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 180
-# Users who come and go do not have the kernel's functions hooked and let go again each time: to let go of them takes a wait for all tasks, and
-# who loads a module waits for that. What tells of changes of identity, of forks and of mapped files is there once for all of them, stays
-# for a while, and goes then.
+# Consumers of users that come and go do not have kernel functions hooked and unhooked each time:
+# unhooking takes a wait for all tasks, and loading a kernel module waits for that. The hooks on
+# changes of identity, forks and mapped files exist once for all consumers, and are removed some
+# time after the last one has gone.
 . ./member
 mountpoint -q /sys/kernel/tracing || mount -t tracefs none /sys/kernel/tracing
 rmmod dtrace && insmod "$(cat /run/vm/module)" group=77
 chmod 666 /dev/dtrace
 mkfifo /tmp/never
-# How many hooks the function has.
+# hooks FUNCTION: how many hooks the function has.
 hooks() { sed -n "s/^$1 (\([0-9]*\)).*/\1/p" /sys/kernel/tracing/enabled_functions | grep . || echo 0; }
 waits='fbt::synchronize_rcu_tasks_rude:entry /execname == "device-check"/ { n++; }'
 member='setpriv --reuid 65534 --regid 77 --clear-groups device-check'
@@ -30,7 +31,7 @@ for function in commit_creds uprobe_mmap; do
 	for n in {1..600}; do [ "$(hooks $function)" = 0 ] && break; sleep 0.1; done
 	hooks $function
 done
-# Again, and the module goes while they are there.
+# Once more; the module is unloaded while the hooks exist.
 as 77 device-check comings 1
 hooks commit_creds
 rmmod dtrace

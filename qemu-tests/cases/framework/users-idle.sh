@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 300
-# Root does not wait for a member who runs when nobody else wants to, by his scheduling policy or by his control group's, while others compute and
-# he has the framework matching. It waits for what is allowed him, again and again, and without that for minutes.
+# Root does not wait for a member who runs only when no other task wants to, by his scheduling
+# policy or his cgroup's, while others compute and his descriptions are being matched. Without that
+# root would wait for minutes, again and again.
 . ./member
 rmmod dtrace && insmod "$(cat /run/vm/module)" group=77
 chmod 666 /dev/dtrace
@@ -12,7 +13,8 @@ echo +cpu >$all/cgroup.subtree_control
 mkdir $idle && echo 1 >$idle/cpu.idle
 mkfifo /tmp/begun
 cp "$(command -v device-check)" /tmp/matches
-# during GROUP COMMAND...: how often root can begin to trace while the member does that in the control group.
+# during CGROUP COMMAND...: prints how often root can start tracing while the member runs the
+# command in the cgroup.
 during() {
 	local hogs='' traced=0
 	(echo $BASHPID >$1/cgroup.procs && own "${@:2}" >/tmp/begun) & its=$!

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 60
-# A user has more processes than are asked about at a time when he begins to trace: each of them is seen.
+# A user has more processes than are checked at a time when he starts tracing: each of them is seen.
 . ./member
 rmmod dtrace && insmod "$(cat /run/vm/module)" group=77
 chmod 666 /dev/dtrace

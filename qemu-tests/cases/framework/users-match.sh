@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 120
-# Descriptions that take long to match are not matched for a user, since all others wait meanwhile: who loads a kernel module, say. Root may
-# have them. A search for the next probe lets others in.
+# Descriptions that take long to match are refused for a user, because all others wait meanwhile,
+# for example a process that loads a kernel module. Root may use them. A search for the next probe
+# lets others in.
 . ./member
 rmmod dtrace && insmod "$(cat /run/vm/module)" group=77
 chmod 666 /dev/dtrace

@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 90
-# What a user's tracings may have of the kernel's memory is limited, buffers and programs of all of them together, and given back when they end.
+# The kernel memory of a user's tracings is limited, for buffers and programs of all of them
+# together, and freed when they end.
 . ./member
 rmmod dtrace && insmod "$(cat /run/vm/module)" group=77 user_memory=30
 chmod 666 /dev/dtrace
 member=(as 77 dtrace -x aggsize=64k -q)
-# tell COMMAND...: what it says, and its status.
+# tell COMMAND...: prints its output and its status.
 tell() {
 	"$@" 2>&1 | sed '/^$/d; s/^dtrace: failed to enable [^:]*: *//; s/^dtrace: could not enable tracing: *//'
 	echo "status ${PIPESTATUS[0]}"

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 /*
- * users-nice SECONDS: a thread that is as nice as can be, and then one of SCHED_IDLE, makes control calls, while another one takes each moment to have
- * it run sooner. Says how it runs in the end. @gcc: -pthread
+ * users-nice SECONDS: a thread with the highest nice value, and then one of SCHED_IDLE, makes
+ * control calls, while another thread tries at each moment to raise its priority. Prints how the
+ * thread runs at the end. @gcc: -pthread
  */
 
 #define _GNU_SOURCE

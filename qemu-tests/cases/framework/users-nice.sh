@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 60
-# Who makes a control call has an ordinary priority meanwhile, or a real-time one where root waits for it. It is no way to keep more than he has.
+# A control call runs with an ordinary priority, or a real-time one if root waits for it. A user
+# cannot use that to keep a higher priority than he may have.
 . ./member
 rmmod dtrace && insmod "$(cat /run/vm/module)" group=77
 chmod 666 /dev/dtrace

@@ -1,8 +1,9 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What a user's probes change in the kernel's text is changed by a worker of the kernel, which also keeps CPUs from coming and going for him: a user of
-# the least priority would keep the locks of that.
+# Changes that a user's probes need in the kernel's text are made by a kernel worker, which also
+# takes the CPU hotplug lock for them, because a user with the lowest priority would keep these
+# locks.
 . ./member
 rmmod dtrace && insmod "$(cat /run/vm/module)" group=77
 chmod 666 /dev/dtrace
@@ -20,7 +21,7 @@ read -r begun <&3
 (own /tmp/patches -qn 'syscall::exit_group:entry { ran = vtimestamp; printf("its call\n"); } pid$target:libc.so.6:exit:entry { printf("its function\n"); }' \
 	-c /bin/true) | grep . | sort
 own /tmp/patches -qn 'profile-97 { fired = 1; } tick-1s { printf("its timers\n"); exit(0); }' | grep .
-# What an offline CPU has recorded is taken in its stead.
+# What an offline CPU has recorded is read on another CPU.
 for cpu in 0 1; do own taskset -c $cpu sh -c 'while :; do :; done' & busy+=($!); done
 own /tmp/patches -qn 'BEGIN { printf("its buffers\n"); } profile-97 { @[cpu] = count(); } END { printa("CPU %d\n", @); }' >/tmp/buffers & tracer=$!
 until grep -qs its /tmp/buffers; do sleep 0.1; done

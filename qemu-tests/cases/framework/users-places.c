@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 /*
- * A program with instructions at which breakpoints are not like others: users-places WORD...
- * Words: calls (100 of each function), together (four threads begin at a time to load what is not there), stepped (the same while a debugger
- * steps through it), fork (a child calls them, and looks whether it is asked), asked, where (addresses of functions), mark FILE, await FILE.
+ * A program with instructions at which breakpoints are special: users-places WORD...
+ * Words: calls (100 of each function), together (four threads at a time load from an unmapped
+ * address), stepped (the same as calls while a debugger steps through it), fork (a child makes the
+ * calls, and prints whether its probe is enabled), asked, where (addresses of functions),
+ * mark FILE, await FILE.
  */
 #include <err.h>
 #include <fcntl.h>
@@ -23,7 +25,7 @@
 
 #define FUNCTION(name, code) ".globl " name "\n.type " name ", @function\n" name ":\n" code "\nret\n.size " name ", . - " name "\n"
 
-/* The last one loads what is not there, where its caller wants that. */
+/* The last one loads from an unmapped address if its caller wants that. */
 __asm__(".text\n"
 	FUNCTION("nop_1", "nop")
 	FUNCTION("nop_5", ".byte 0x0f, 0x1f, 0x44, 0x00, 0x00")
@@ -85,7 +87,7 @@ static void together(void)
 		pthread_join(threads[n], NULL);
 }
 
-/* A child steps through this process, as long as it lives. */
+/* A child steps through this process, for as long as the child lives. */
 static void stepped(void)
 {
 	pid_t child, parent = getpid();

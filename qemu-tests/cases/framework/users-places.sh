@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 120
-# A user's probes in his processes need nothing of the kernel's uprobes, whatever instruction they are at and whatever the program does there: to
-# give them a place, or to take one from them, keeps everybody from forking until the locks of all memories were had that have the file.
+# A user's probes in his processes do not use the kernel's uprobes, at whatever instruction they are
+# and whatever the program does there: registering or removing a uprobe keeps everybody from forking
+# until the locks of all memories that map the file have been taken.
 . ./member
 rmmod dtrace && insmod "$(cat /run/vm/module)" group=77
 chmod 666 /dev/dtrace
@@ -17,7 +18,7 @@ pid$target:work:nop_1:entry, pid$target:work:nop_5:entry, pid$target:work:nop_10
 pid$target:work:computed:entry, pid$target:work:loaded:entry, places$target:::asked { @[probename == "asked" ? probename : probefunc] = count(); }
 END { printa("%s %@d\n", @); }
 end
-# counted COMMAND...: executes it, and says how often uprobes were called meanwhile.
+# counted COMMAND...: runs it, and prints how often uprobes were called meanwhile.
 counted() { dtrace -qs /tmp/uprobes.d -c "$*" 2>&1 | grep . | sort; }
 member='setpriv --reuid 65534 --regid 77 --clear-groups'
 traces() {

@@ -1,8 +1,9 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# vtimestamp leaves the time of firings out, its own and earlier ones, and does not go back.
-# Where the kernel does not trust the TSC, its clock goes no further than a tick beyond the last one: the rest of a firing is counted later, as the thread's.
+# vtimestamp excludes the time of firings, its own and earlier ones, and does not go back. If the
+# kernel does not trust the TSC, its clock advances at most a tick beyond the last one: the rest of
+# a firing is counted later, as the thread's time.
 least=49000000
 [ "$(cat /sys/devices/system/clocksource/clocksource0/current_clocksource)" = tsc ] || least=25000000
 dtrace -wqn '

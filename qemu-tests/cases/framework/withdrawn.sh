@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 120
-# A consumer that has been ended is in nobody's way, though its file is open: see qemu-tests/src/bin/device-check/withdrawn.rs.
+# A consumer that was stopped or killed does not affect others, although its file is open: see
+# qemu-tests/src/bin/device-check/withdrawn.rs.
 module=$(cat /run/vm/module)
 rmmod dtrace && insmod "$module" deadman_timeout=1000 deadman_user=1000
 device-check stopped forgotten

@@ -2,7 +2,8 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# A script's variable gets its first value in the script and a wider one in a description of the same command.
+# A script's variable gets its first value in the script, and a wider one in a program of the same
+# command.
 
 script=$(mktemp)
 cat >"$script" <<'EOF'

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-/* Calls getppid() from a function whose name tells this program from its twin, for two seconds, once there is the file that is named. */
+/* Calls getppid() for two seconds, once the file that is named exists, from a function whose
+ * name distinguishes this program from its twin. */
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>

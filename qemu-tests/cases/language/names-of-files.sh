@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 90
-# Names come from the file that a process has mapped, never from another of the same path: one of our mount namespace, or one
-# that took its place. They are told while it runs and when it has ended.
+# Names come from the file that a process has mapped, never from another with the same path: one of
+# dtrace's mount namespace, or one that replaced it. They are printed while the process runs and
+# after it has ended.
 inside=$(command -v names-inside)
 outside=$(command -v names-outside)
 dir=$(mktemp -d)

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# print() of structures: the kernel's, parts of them, and whole ones that translators make, whose members are the same as
-# they are alone.
+# print() of structures: the kernel's, parts of them, and whole structures that translators make,
+# whose members must be the same as those printed alone.
 fault='ERROR { printf("a fault\n"); exit(1); }'
 cat >/tmp/process.d <<'D'
 syscall::getppid:entry
@@ -25,7 +25,7 @@ sed -n 's/^alone: //p' /tmp/printed | while read -r member; do
 done
 sed -n '/^[a-z]*info_t\|^}/p; /pr_fname/p; /pr_psargs/p; /pr_sname/p; /pr_clname/p; /pr_dmodel/p; /pr_contract/p' /tmp/printed
 dtrace -qn 'BEGIN { print(curthread->comm); print(curthread->se.load); exit(0); } '"$fault" | sed -E 's/0x[0-9a-f]+/NUMBER/'
-# Of a task more than 8 KB, with bit-fields.
+# A task has more than 8 KB, with bit-fields.
 dtrace -x printsize=64k -qn 'BEGIN { print(*curthread); exit(0); } '"$fault" >/tmp/printed
 sed -n '1p;$p;/^    char.* comm/p;/sched_reset_on_fork/p' /tmp/printed
 dtrace -x printsize=100 -qn 'BEGIN { print(*curthread); exit(0); } '"$fault" | tail -n 3

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 60
-# A stack is kept at one probe and told at another, as it was where it was taken: in a variable, as a key, and in its parts.
+# A stack is saved at one probe and printed at another, as it was when it was taken: in a variable,
+# as a key, and by its members.
 dtrace -qn 'syscall::read:entry /pid == $target && !self->seen/ {
 	self->kernel = stack(); self->user = ustack(); self->seen = 1;
 	printf("kernel"); stack(); printf("user"); ustack();
@@ -15,7 +16,7 @@ syscall::read:return /self->seen == 1/ {
 	printf("first %d\n", self->user.addrs[0] == ustack(1).addrs[0] && self->user.addrs[0] == uregs[R_RIP]);
 }' -c 'dd if=/proc/version of=/dev/null status=none' | awk '/^kernel$/ { half++ } /^(depth|process|first)/ { print; next } NF { text[half] = text[half] $1 "\n"; n[half]++ }
 	END { print (n[1] > 3), text[1] == text[2] ? "the same" : "not the same:\n" text[1] "then\n" text[2] }'
-# Where threads went to sleep, by what they were woken for later.
+# Where threads began to sleep, recorded when they were woken.
 dtrace -qn 'sched:::off-cpu /pid == $target/ { self->from = stack(20); self->off = 1; }
 sched:::on-cpu /self->off/ { @[self->from] = count(); self->off = 0; self->from = 0; }' -c 'sleep 0.2' 2>&1 |
 	sed -n 's/.*`\(do_nanosleep\|hrtimer_nanosleep\)+.*/\1/p' | sort -u

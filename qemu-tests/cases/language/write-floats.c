@@ -2,8 +2,9 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * Writes records of floating-point numbers, for float.d to read in this program's memory. While it computes, its own
- * registers must stay what they are: it ends with 1 if a result is not the one that it had before.
+ * Writes records of floating-point numbers, which float.d reads in this program's memory. Meanwhile
+ * it computes, and its own registers must not change: it exits with 1 if a result differs from the
+ * first.
  */
 #include <fcntl.h>
 #include <unistd.h>

@@ -2,18 +2,19 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 300
-# What dtrace -A saves is traced when the module is loaded, for nobody, until somebody claims it.
+# What dtrace -A saves is traced from the loading of the module on, without a consumer, until a
+# consumer claims it.
 module=$(cat /run/vm/module)
 dof=/tmp/anon.dof
 boots=0
 
-# boot [PARAMETER...]: loads the module anew, with the file, and tells what the kernel said.
+# boot [PARAMETER...]: loads the module again, with the file, and prints the kernel's messages.
 boot() {
 	rmmod dtrace
 	boots=$((boots + 1))
 	echo "anonymous: boot $boots" >/dev/kmsg
 	insmod "$module" anon_file=$dof "$@" || exit 1
-	# What of probes this kernel has not the means for is said as well.
+	# Includes messages about probes for which this kernel lacks the means.
 	dmesg | sed -n "/anonymous: boot $boots\$/,\$s,.*dtrace: /,/,p"
 }
 
@@ -68,7 +69,7 @@ dtrace -A -o $dof 2>&1
 echo "-- cleared"
 boot
 dtrace -ae 2>&1
-# Nobody has to have one: without the parameter the kernel says nothing of it.
+# The file is optional: without the parameter the kernel logs nothing about it.
 rmmod dtrace
 echo "anonymous: none named" >/dev/kmsg
 insmod "$module"

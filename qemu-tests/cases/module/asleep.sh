@@ -3,7 +3,8 @@
 #
 # @limit: 60
 # @debug: quick
-# Tasks sleep in functions whose return was hooked, while their probes are disabled and the module goes and comes back.
+# Tasks sleep in functions whose return is hooked, while their probes are disabled and the module is
+# unloaded and loaded.
 start() {
 	for _ in 1 2 3 4 5; do
 		sleep 8765 &

@@ -2,5 +2,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @debug: quick
-# The device is there, and only its owner may open it.
+# The device exists, and only its owner may open it.
 stat -c "%A %U %G" /dev/dtrace

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 /*
- * A program that has the helper device open in every way: helper-files keeps it until it gets SIGUSR1, and says what a call answers before and
- * afterwards. helper-files N has N processes open it, call it and close it, over and over, until they are told to stop.
+ * A program that holds the helper device open in every way. helper-files keeps it until it gets
+ * SIGUSR1, and prints the results of calls before and after. helper-files N has N processes open
+ * it, call it and close it, over and over, until SIGUSR1.
  */
 
 #define _GNU_SOURCE
@@ -30,7 +31,7 @@ static const char *name(long answer)
 	return answer < 0 ? strerrorname_np(errno) : "done";
 }
 
-/* A call as a 32-bit program makes it. */
+/* Calls as a 32-bit program does. */
 static long call32(int fd)
 {
 	long answer;
@@ -50,7 +51,7 @@ static void call(const char *what, int fd)
 	printf(" %s\n", name(answer));
 }
 
-/* Leaves a file in a socket. */
+/* Sends a file descriptor through a socket and leaves it there. */
 static void put(int socket, int fd)
 {
 	union {
@@ -116,7 +117,7 @@ static int keep(void)
 	return 0;
 }
 
-/* All of the processes see it. */
+/* Shared by all processes. */
 static volatile int *is_over;
 
 static void stop(int signal)
@@ -125,7 +126,7 @@ static void stop(int signal)
 	*is_over = 1;
 }
 
-/* Calls of files that come and go; each answer is one of those that there can be. */
+/* Opens, calls and closes files; returns the first error that is not one of the possible ones. */
 static int hurry(unsigned int seed)
 {
 	int files[4] = { -1, -1, -1, -1 };

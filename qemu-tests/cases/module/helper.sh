@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 120
-# Neither who has the programs' device open keeps the module nor who has registered probes. Where the devices lie.
+# Neither open files of the programs' device nor registered probes keep the module loaded. Also
+# tests the paths of the devices.
 until_line() { until grep -q "$1" "$2"; do sleep 0.1; done; }
 ready() { : >/tmp/helper; "$@" >/tmp/helper & until_line ready /tmp/helper; }
 module=$(cat /run/vm/module)
@@ -30,7 +31,7 @@ wait
 cat /tmp/helper
 rmmod dtrace && echo gone
 
-# While it is opened and called.
+# The module is unloaded while the device is opened and called.
 insmod "$module"
 ready helper-files 3
 for _ in 1 2 3; do

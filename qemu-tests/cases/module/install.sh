@@ -2,29 +2,29 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 240
-# What `make install` lays out works from there, and `make uninstall` leaves nothing.
+# What `make install` installs works from there, and `make uninstall` leaves nothing.
 install=$(realpath ../../../scripts/install)
 built=$(cat /run/vm/module)
 export DTRACE_CACHE=${built%/build/*}
 modules=/usr/lib/modules/$(uname -r)
-# The kernel's build directory has its name, but that of the usual one.
+# The build directory contains the kernel's name, except for the default kernel.
 case $built in
 */debug/modules/*) export KERNEL=debug ;;
 */"$(uname -r)"/modules/*) KERNEL=$(uname -r) && export KERNEL ;;
 esac
 
-# The machine's root is not to be written to.
+# The machine's root is read-only.
 for d in usr etc; do
 	mkdir -p /tmp/install/$d /tmp/install/work/$d
 	mount -t overlay -o "lowerdir=/$d,upperdir=/tmp/install/$d,workdir=/tmp/install/work/$d" overlay /$d || exit 1
 done
-# A kernel without modules of its own: depmod takes minutes for those.
+# A kernel without modules of its own, because depmod would take minutes for those.
 mkdir -p "$modules" /tmp/install/usr
 mount -t tmpfs modules "$modules"
 touch "$modules/modules.order" "$modules/modules.builtin" "$modules/modules.builtin.modinfo"
 trap 'lsmod | grep -q ^dtrace || insmod "$built"; umount -l "$modules" /usr /etc; rm -rf /tmp/install /tmp/bin' EXIT
 
-# What is there, but for what depmod has made, and the group, which stays.
+# All installed files, except those of depmod, and the group, which stays.
 installed() {
 	(cd /tmp/install && find usr etc ! -type d) | sed '/\/modules\//d; /^etc\/g\?s\?\(group\|hadow\)-\?$/d; /pwd.lock/d; s,demo/.*,demo/,; '"s/$(uname -r)/VERSION/" | sort -u
 	find "$modules" -name '*.ko' -printf '%P\n'
@@ -32,7 +32,7 @@ installed() {
 
 $install / 2>&1 | sed "s/$(uname -r)/VERSION/; s/GID.*/GID/"
 installed
-# A provider is built by the words of the manual, which name what is there.
+# provider VARIABLE: the value in the manual's commands for building a provider, which must exist.
 provider() { sed -n "/make install/,/DKMS/{s/\$(uname -r)/$(uname -r)/g; s/.*$1=\([^ ]*\) .*/\1/p}" ../../../docs/providers/modules.md; }
 ls "$(provider DTRACE_INCLUDE)/linux/dtrace_provider.h"
 awk '$2 == "__dtrace_register" { print $2, $3, $4 }' "$(provider KBUILD_EXTRA_SYMBOLS)"
@@ -40,7 +40,7 @@ rmmod dtrace
 modprobe dtrace || exit 1
 getent group dtrace | cut -d: -f1
 /usr/sbin/dtrace -qn 'BEGIN { trace("works"); exit(0); }'
-# What is installed is what the command reads: a library of another name, and an edited one.
+# The command reads what is installed: a library with a new name, and an edited one.
 echo 'inline int ours = 42;' >/usr/lib/dtrace/ours.d
 sed -i 's/EPERM = 1;/EPERM = 43;/' /usr/lib/dtrace/errno.d
 /usr/sbin/dtrace -qn 'BEGIN { printf("%d %d", ours, EPERM); exit(0); }'

@@ -1,5 +1,6 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What is exported to other modules, called without a provider and without a probe: nothing happens.
+# The functions that are exported to other modules, called without a provider and without a probe,
+# do nothing.
 insmod "$(dirname "$(cat /run/vm/module)")/../nothing/nothing.ko" && rmmod nothing && echo "nothing happened"

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 120
-# A provider of another module: its probes, arguments and attributes; while one is wanted the module does not go, and ours not while
-# that is there; it comes again under its name, also for a consumer that waits for it.
+# A provider in another module: its probes, arguments and attributes. While one of its probes is
+# enabled that module cannot be unloaded, and dtrace.ko cannot while that module is loaded. It can
+# be loaded again under its name, also while a consumer waits for it.
 sample=$(dirname "$(cat /run/vm/module)")/../provider/dtrace_sample.ko
 wanted='sample:::write-start { printf("%s:%s:%s %d %s\n", probemod, probefunc, probename, args[0], args[1]->pr_fname); }
 	sample:::write-done { printf("%s %d\n", probename, args[0]); }'

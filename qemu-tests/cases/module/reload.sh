@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 300
-# bash reload.sh [ROUNDS]: so many times unloaded and loaded, and still there. On the debug kernel, which sees a fault the first time, five times.
+# bash reload.sh [ROUNDS]: unloads and loads the module that often; it must be loaded at the end.
+# Five times on the debug kernel, which detects a fault the first time.
 module=$(cat /run/vm/module)
 rounds=${1:-10}
 case $(uname -r) in *-debug) rounds=5 ;; esac

@@ -2,15 +2,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 300
-# @slow: several lives of the module under load
-# The module goes while thousands of probes of a process fire in its threads: the consumer is killed, and the module removed as soon as nobody
-# has its device open. The program goes on, and nothing stays in its text.
+# @slow: it runs several lives of the module under load
+# The module is unloaded while thousands of probes of a process fire in its threads: the consumer is
+# killed, and the module is unloaded as soon as its device is not open any more. The program
+# continues, and nothing stays in its text.
 module=$(cat /run/vm/module)
 pid-hot >/tmp/said &
 target=$!
 until grep -qs ready /tmp/said; do sleep 0.1; done
 
-# round WORD...: one consumer's life, of which the words are options of the module.
+# round WORD...: the life of one consumer; the words are parameters of the module.
 round() {
 	rmmod dtrace && insmod "$module" "$@" || exit
 	dtrace -qn 'pid$target:a.out:hot*:,pid$target:a.out:twist: { @ = count(); self->n = arg0; } BEGIN { printf("begun\n"); }' -p $target >/tmp/traced 2>&1 &

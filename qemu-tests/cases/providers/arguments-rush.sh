@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 120
-# @slow: ten thousands of calls
-# Arguments of processes that are made, execute a program and end meanwhile: those of before or of after, or the name. And of
-# what may be a process no longer.
+# @slow: it makes tens of thousands of calls
+# Arguments of processes that are created, execute a program and exit meanwhile: either the old or
+# the new ones, or the name. Also of tasks that may have been freed.
 cat >/tmp/rush.d <<'D'
 proc:::signal-send, proc:::signal-discard
 /args[2] == SIGWINCH/
@@ -32,7 +32,7 @@ END
 	printa("wakeups: %s %@d\n", @wakeups);
 }
 D
-# Whom somebody wakes is a matter of luck, what is said of him is not.
+# Which process is woken is a matter of luck; what is shown of it is not.
 dtrace -qs /tmp/rush.d -c 'own-arguments rush 500' 2>/tmp/errors |
 	sed -E '/^$/d; s/ [0-9]+$//; s/^(wakeups: own-arguments) (rush 500|one of many)$/\1/' | sort -u
 ! grep -v 'profile-997.*invalid address' /tmp/errors

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 60
-# What pr_psargs says of another process: its arguments, wherever it has them, or its name if they cannot be had.
-# start KIND [WORD...]: a process; $started is it, or its child.
+# What pr_psargs shows of another process: its arguments, wherever they are in its memory, or its
+# name if they cannot be read.
+# start KIND [WORD...]: starts a process; $started is its ID, or that of its child.
 start() {
 	mkfifo /tmp/ready
 	own-arguments "$@" >/tmp/ready &

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 /*
- * as-pid NUMBER PROGRAM [WORD...]: executes a program as a process of that number, and waits for it. Ends as it does, 128 and more for a signal.
+ * as-pid NUMBER PROGRAM [WORD...]: executes a program as a process with that ID, and waits for it.
+ * Exits with its status, or with 128 plus the signal that killed it.
  */
 
 #define _GNU_SOURCE

@@ -2,9 +2,11 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * bpf-events [COMMAND [WORD]...]: BPF programs count this process' calls of vfs_read() in each way that the kernel has for them to be at a
- * function: trampolines at its entry and its return, probes of both, and the tracepoint of every system call. 500 reads, the command,
- * 500 reads more; then what each has counted. BPF_FUNCTION is another function than vfs_read().
+ * bpf-events [COMMAND [WORD]...]: BPF programs count this process' calls of vfs_read(), in each
+ * way in which they can be attached to a function: trampolines at its entry and its return,
+ * probes of both, and the tracepoint of every system call. Makes 500 reads, runs the command,
+ * makes 500 more reads, and prints what each program has counted. BPF_FUNCTION names another
+ * function than vfs_read().
  */
 
 #include <err.h>
@@ -37,7 +39,7 @@ static int bpf(int command, union bpf_attr *attr)
 	return syscall(SYS_bpf, command, attr, sizeof(*attr));
 }
 
-/* Bytes behind a type's three words. */
+/* The number of bytes after a type's three words. */
 static size_t more(const struct btf_type *type)
 {
 	size_t count = BTF_INFO_VLEN(type->info);
@@ -65,7 +67,7 @@ static size_t more(const struct btf_type *type)
 	}
 }
 
-/* The number of the function in the kernel's description of its types. */
+/* The ID of the function in the kernel's BTF. */
 static unsigned int function(const char *name)
 {
 	int fd = open("/sys/kernel/btf/vmlinux", O_RDONLY);
@@ -102,7 +104,7 @@ static unsigned int function(const char *name)
 	errx(1, "no function %s", name);
 }
 
-/* Adds one to an element of the map if it is this process that runs. */
+/* Adds one to an element of the map if this process runs. */
 static int load(int way, int type, int attach, unsigned int id)
 {
 	const struct bpf_insn code[] = {
@@ -184,7 +186,7 @@ static void reads(int fd)
 			err(1, "read");
 }
 
-/* Without a shell between: not each passes on a function that another has exported. */
+/* Without a shell, because not every shell passes on an exported function of another. */
 static void run(char **words)
 {
 	pid_t pid = fork();
@@ -226,7 +228,7 @@ int main(int argc, char **argv)
 		attr.value = (uintptr_t)&count;
 		if (bpf(BPF_MAP_LOOKUP_ELEM, &attr))
 			err(1, "look-up");
-		/* The process has other system calls. */
+		/* The process makes other system calls too. */
 		if (way == TRACEPOINT ? count >= 2 * READS : count == 2 * READS)
 			printf("%s: each\n", names[way]);
 		else

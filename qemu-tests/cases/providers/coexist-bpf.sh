@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 120
-# BPF programs at the same function and tracepoint as ours, in all ways that there are for them: each sees every call, whoever comes or
-# goes first, and in the end nothing stays patched.
+# BPF programs at the same function and tracepoint as DTrace's probes, in all ways of attaching
+# them: each sees every call, in whatever order they are attached and detached, and at the end
+# nothing stays patched.
 t=/sys/kernel/tracing
 mountpoint -q $t || mount -t tracefs none $t
 . ./coexist-ours
-# Without us, then while ours are there, then there before ours come and after they have gone.
+# BPF alone, then attached while DTrace traces, then attached before DTrace starts and until after
+# it has ended.
 bpf-events
 ours bpf-events
 export -f ours

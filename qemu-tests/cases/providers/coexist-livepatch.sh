@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 180
-# A live patch of a function that is traced: every call fires at both ends, whichever comes or goes first, and is a call of the patch
-# while there is one.
+# A live patch of a traced function: every call fires at both ends, whichever of the two is enabled
+# or disabled first, and executes the patch while it is enabled.
 cat >/tmp/patch <<'end'
 state=/sys/kernel/livepatch/livepatch
 while [ $# -gt 0 ]; do
@@ -23,7 +23,8 @@ while [ $# -gt 0 ]; do
 done
 end
 probes='fbt:vmlinux:cmdline_proc_show:entry fbt:vmlinux:cmdline_proc_show:return'
-# Others read the file too, as who loads a module does: as often at both ends, and not less than we.
+# Others read the file too, for example when a module is loaded: the counts must be equal at both
+# ends, and not less than the test's own reads.
 traced() {
 	local least=$1
 	shift

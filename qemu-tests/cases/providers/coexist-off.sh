@@ -3,8 +3,9 @@
 #
 # @limit: 120
 # @before: 7.3
-# What is wanted while all of ftrace is off is not enabled and named; what does without ftrace goes on. (From 7.3 on nobody can turn
-# it off, kernel/trace/ftrace.c: ftrace_enable_sysctl.)
+# While ftrace is switched off, probes that need it are not enabled, and reported; what works
+# without ftrace continues. (From 7.3 on it cannot be switched off, kernel/trace/ftrace.c:
+# ftrace_enable_sysctl.)
 t=/sys/kernel/tracing
 mountpoint -q $t || mount -t tracefs none $t
 switch=/proc/sys/kernel/ftrace_enabled

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 120
-# The switch of all of ftrace: who traces functions keeps others from turning it off.
+# The switch that turns ftrace off: while functions are traced, the kernel refuses it.
 switch=/proc/sys/kernel/ftrace_enabled
 . ./coexist-ours
-# With which errno is the kernel's own affair.
+# The kernel decides which errno that is.
 ours bash -c "echo 0 2>/dev/null >$switch || echo refused; cat $switch; $calls"

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 240
-# bpftrace and trace-cmd at the same function and system call as ours, one within another's time: each sees all calls of its time, in
-# all of its ways, whoever comes or goes first, and in the end nothing stays patched. What bpftrace can do at functions besides is in
-# coexist-bpf.
+# bpftrace and trace-cmd at the same function and system call as DTrace, nested in time: each sees
+# all calls while it traces, in all of its ways, in whatever order they start and end, and at the
+# end nothing stays patched. What else bpftrace can do at functions is in coexist-bpf.
 t=/sys/kernel/tracing
 mountpoint -q $t || mount -t tracefs none $t
 tmp=$(mktemp -d)
@@ -18,8 +18,9 @@ bpf() {
 	bpftrace -q -B none -o "$tmp/bpf" -c "/bin/bash $1" -e 'kprobe:vfs_read, kretprobe:vfs_read, tracepoint:syscalls:sys_enter_read
 		/comm == "dd"/ { @[probe] = count(); }'
 }
-# By start, stop and show: recording a file takes /proc/kallsyms along. trace-cmd's reset lets its tracer have all functions before it
-# stops it, which takes half a minute here.
+# With start, stop and show, because recording a file reads /proc/kallsyms. Before it stops its
+# tracer, trace-cmd's reset lets it trace all functions, which takes half a minute here; so the
+# tracer is stopped first.
 cmd() {
 	trace-cmd start -b 2000 -p function -l vfs_read -e syscalls:sys_enter_read >/dev/null
 	bash "$1"
@@ -29,7 +30,8 @@ cmd() {
 	trace-cmd reset
 }
 
-# The calls and reads of one dd, told by who is innermost; the middle one has three of them in its time, the outer one five.
+# The innermost tool shows the calls and reads of one dd; the middle one traces three of them, the
+# outer one five.
 check() {
 	local n=1 who
 	for who in "$@"; do

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 120
-# The kernel's own tracers at the same function and tracepoint: function tracer, function graph, kprobes at both ends, an event.
-# Each sees every call, whoever comes or goes first, and in the end nothing stays patched.
+# The kernel's own tracers at the same function and tracepoint: function tracer, function graph,
+# kprobes at both ends, an event. Each sees every call, in whatever order they start and end, and at
+# the end nothing stays patched.
 t=/sys/kernel/tracing
 mountpoint -q $t || mount -t tracefs none $t
 on() {
@@ -25,7 +26,7 @@ off() {
 	echo >$t/trace
 }
 . ./coexist-ours
-# Not while it runs: who reads it would be in it.
+# Stop them first, because reading the trace would be traced too.
 theirs() {
 	echo 0 >$t/tracing_on
 	awk '/vfs_read\(\)|vfs_read <-/ { f++ } /entry: [(]/ { e++ } /leave: [(]/ { l++ } /sys_read\(/ { s++ } /sched_process_exit:/ { x++ }
@@ -37,7 +38,7 @@ for tracer in function function_graph; do
 	on $tracer
 	ours $calls
 	theirs
-	# Theirs go while ours stay, and come again.
+	# Stop them while DTrace traces, and start them again.
 	off
 	on $tracer
 	$calls

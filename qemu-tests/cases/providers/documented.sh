@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 180
-# The examples of docs/providers run and have something to say: of each page, how many. What they say is another machine's affair.
+# The examples of docs/providers run and print something: prints how many on each page. Their output
+# depends on the machine.
 modprobe loop
 truncate -s 16M /tmp/documented
 losetup /dev/loop0 /tmp/documented
 busybox mke2fs /dev/loop0 >/dev/null
 mount /dev/loop0 /mnt
 insmod "$(dirname "$(cat /run/vm/module)")/../provider/dtrace_sample.ko"
-# A command and the lines that go on with it, as a shell shows them; a NUL behind each.
+# Prints a page's commands with their continuation lines, as a shell shows them, each terminated by
+# a NUL.
 commands() {
 	awk '/^    > / && on { sub(/^    > /, ""); printf "\n%s", $0; next }
 		on { printf "%c", 0; on = 0 }

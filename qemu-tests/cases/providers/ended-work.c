@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-/* Makes a call by which it is seen, two functions deep, and ends, or executes what its arguments say. */
+/* Makes a recognizable call, two functions deep, and exits, or executes what its arguments say. */
 #include <sys/syscall.h>
 #include <unistd.h>
 

@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 600
-# @slow: all probes at once, under load
-# bash everything.sh [SECONDS]: all functions, system calls, tracepoints, each instruction of a function of a process, a library that comes and
-# goes, and what programs have of their own, at once, while the machine works. The work is done, a call that everything sees has been seen by
-# each as often as it was made, what was entered has returned, processes compute what they would, and in the end nothing stays patched.
-# `make stress` is this for a minute, in which programs with probes begin, fork, execute others, load libraries and end besides.
-# The debug kernel takes so much longer that on a busy host the deadman may well find it starved.
+# @slow: it enables all probes at once, under load
+# bash everything.sh [SECONDS]: enables all functions, system calls and tracepoints, each
+# instruction of a function in a process, a library that is loaded and unloaded, and USDT probes,
+# all at once, while the machine works. The work is done, a call that all probes see is counted by
+# each as often as it was made, every entered function has returned, processes compute correct
+# results, and at the end nothing stays patched. `make stress` runs this for a minute, and meanwhile
+# also starts programs with probes, which fork, execute others, load libraries and exit. The debug
+# kernel takes so much longer that on a busy host the deadman would fire.
 module=$(cat /run/vm/module)
 case $(uname -r) in *-debug) rmmod dtrace && insmod "$module" deadman_timeout=60000 ;; esac
 mountpoint -q /sys/kernel/tracing || mount -t tracefs none /sys/kernel/tracing
@@ -17,22 +19,22 @@ disk=$(losetup -f)
 losetup "$disk" /tmp/everything
 busybox mke2fs "$disk" >/dev/null
 mkdir -p /tmp/everything.d
-# The debug kernel knows this file system by that name alone.
+# The debug kernel knows this file system by that name only.
 mount -t ext4 "$disk" /tmp/everything.d || exit
 rm -f /tmp/everything-counts
 pid-work wait busy text >/tmp/everything-process &
 process=$!
 until grep -q ready /tmp/everything-process; do sleep 0.1; done
 kill -USR1 $process
-# What programs with probes of their own print, but for whether somebody listens.
+# The output of programs with USDT probes, with whether their probes are enabled masked.
 programs() {
 	usdt-work tell fork exec tell && usdt-dof register fire fork exec register fire remove fire && usdt-dof-file &&
 		pid-loader open call fork run close done && pid-work sum fib vfork fork threads exec
 } 2>&1
 masked() { sed 's/^told .*/told/; s/^asks . ./asks/'; }
 programs | masked >/tmp/everything-first
-# Again and again, when all is traced; it is printed what they have printed otherwise. Each waits for the consumer several times, which takes
-# long here: that is for `make stress`.
+# Runs them again and again while everything is traced, and prints differences to the first output.
+# Each waits for the consumer several times, which takes long here, so only `make stress` does it.
 rounds() {
 	until [ -e /tmp/everything.d/file0 ] || [ ! -e /tmp/everything-goes ]; do sleep 0.1; done
 	while [ -e /tmp/everything-goes ]; do
@@ -72,7 +74,8 @@ D
 rounds >/tmp/everything-rounds &
 rounds=$!
 loads='pid-loader open call fork close open call close'
-# On a busy host each of these goes on before its probes are made, but for one that waits for them.
+# On a busy host each of these continues before its probes are created, except for one that waits
+# for them.
 asked='usdt-work asked tell'
 dtrace -x aggsize=1m -Zqs /tmp/everything-counts.d -o /tmp/everything-counts -c "mixed-load ${1:-2} /tmp/everything.d" -c "$loads" -c "$asked" $process >/tmp/everything-work
 echo "status $?"
@@ -96,7 +99,7 @@ awk -F, -v made="$(sed -n 's/^calls //p' /tmp/everything-work)" '
 	/^all/ { print $1, ($2 > made ? "more" : $2) }' /tmp/everything-counts | LC_ALL=C sort
 umount /tmp/everything.d
 losetup -d "$disk"
-# What was watched for consumers that have just gone comes to rest a moment later.
+# What the module watches for consumers that have just ended is unpatched a moment later.
 for n in {1..300}; do [ "$(device-check patched | wc -l)" = 0 ] && break; sleep 0.1; done
 device-check patched | wc -l
 case $(uname -r) in *-debug) rmmod dtrace && insmod "$module" ;; esac

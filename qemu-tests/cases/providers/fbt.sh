@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @debug: quick
-# Arguments and values; an entry fires as often with its return enabled as without, and with another consumer's: once for each call of
-# ours, and for those that others make meanwhile.
+# Arguments and values. An entry fires as often with its return enabled as without, and with another
+# consumer's return: once for each call of this test, and for those that others make meanwhile.
 provider-check values fbt:vmlinux:vfs_read:return arg1 -- sh -c 'read -r x </proc/self/comm' 2>/dev/null | grep -cx 1
 head -c 4321 /dev/zero >/tmp/fbt-file
 provider-check values fbt:vmlinux:vfs_read:entry arg2 -- dd if=/tmp/fbt-file of=/dev/null bs=4321 count=1 2>/dev/null |
@@ -22,7 +22,7 @@ until [ -e /tmp/fbt-ready ]; do sleep 0.1; done
 count fbt:vmlinux:vfs_read:entry
 rm /tmp/fbt-ready
 wait
-# The typed arguments of a return: none of the address' bits is lost.
+# The typed arguments of a return: no bits of the address are lost.
 dtrace -qn 'fbt:vmlinux:read_zero:return, fbt:vmlinux:read_iter_zero:return /pid == $target/ {
 	printf("%d %d\n", sizeof (args[0]), args[0] == arg0 && args[0] == caller && args[1] == arg1); exit(0); }' \
 	-c 'dd if=/dev/zero of=/dev/null bs=1 count=1 status=none'

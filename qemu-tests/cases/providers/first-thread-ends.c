@@ -1,14 +1,14 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-// Asks for its parent, lets its first thread end, and asks again in the second.
+// Calls getppid(), lets its first thread exit, and calls it again in the second.
 
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-// Whether the process' first thread is a zombie: the third word of its status.
+// Whether the process' first thread is a zombie, from the third word of its stat file.
 static int dead(void)
 {
 	char text[256];

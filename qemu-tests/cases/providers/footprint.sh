@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# An enabled probe patches its own function and no other; a disabled one none.
+# An enabled probe patches its own function and no other; a disabled one patches nothing.
 mountpoint -q /sys/kernel/tracing || mount -t tracefs none /sys/kernel/tracing
 show() { echo "$1:"; device-check patched; }
 show before

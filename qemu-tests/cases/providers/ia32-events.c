@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-/* System calls by the convention of 32-bit programs, which any program may use; and one by its own. */
+/* System calls by the convention of 32-bit programs, which any program may use; and one by its
+ * own convention. */
 
 #include <err.h>
 #include <errno.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-/* Reads and writes 1000 bytes by each of the calls that 32-bit programs have for that, between two calls of getppid(). */
+/* Reads and writes 1000 bytes with each of the system calls that 32-bit programs have for that,
+ * between two calls of getppid(). */
 
 #include <err.h>
 #include <fcntl.h>
@@ -33,7 +34,7 @@ int main(void)
 
 	if (low == MAP_FAILED || zero < 0)
 		err(1, "begin");
-	/* A vector as these programs have it: the memory after it. */
+	/* An iovec of a 32-bit program, for the memory after it. */
 	low[0] = (uint32_t)(uintptr_t)(low + 2);
 	low[1] = BYTES;
 	getppid();

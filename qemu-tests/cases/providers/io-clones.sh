@@ -3,8 +3,8 @@
 #
 # @limit: 60
 # @debug: never
-# Writes to a device upon a disk, which the disk gets as clones and cannot do without a flush: each of its transfers begins once and
-# ends once.
+# Writes to a device on top of a disk, which the disk receives as clones, and which need a flush:
+# each of the disk's transfers starts once and ends once.
 modprobe -a loop dm-mod
 truncate -s 16M /tmp/disk
 disk=$(losetup -f)

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 120
-# Transfers of a device without requests (ram0) and of one with them (loop), direct and of a file; the end of each names the
-# blocks of its beginning. 0x440 and the like are b_flags: 0x40 read, 0x100 write, 0x20 direct, 0x10 of pages.
+# Transfers of a device without requests (ram0) and of one with requests (loop), direct and of a
+# file; the end of each has the same blocks as its start. 0x440 and the like are b_flags: 0x40 read,
+# 0x100 write, 0x20 direct, 0x10 of pages.
 modprobe brd rd_nr=1 rd_size=4096
 modprobe loop
 transfers='printf("%s %s%d,%d %s block %d bytes %d %x error %d\n", probename, args[1]->dev_name, args[1]->dev_major,
@@ -17,8 +18,8 @@ disk=$(losetup -f)
 losetup "$disk" /tmp/disk
 dtrace -qn "io:::start,io:::done /args[1]->dev_statname == \"${disk#/dev/}\"/ { $transfers }" \
 	-c "dd if=/dev/zero of=$disk oflag=direct bs=4k seek=5 count=1 status=none" | sort -r
-# Writes that the device cannot do without a flush after them, each cut into two, and empty flushes: each transfer begins once and ends
-# once, where and as large as it began.
+# Writes that the device cannot do without a flush after them, each split in two, and empty flushes:
+# each transfer starts once and ends once, with the same block and size.
 . ./io-flushes
 flushes "$disk" "$disk"
 busybox mke2fs "$disk" >/dev/null
@@ -32,7 +33,7 @@ dtrace -qn 'io:::start /args[2]->fi_name == "told"/ {
 io:::done /starts[args[0]->b_edev, args[0]->b_blkno]/ { printf("%s done\n", args[2]->fi_name); }
 END { printa("%@d bytes\n", @); }' -c 'dd if=/dev/zero of=/tmp/mounted/told bs=8k count=1 conv=fsync status=none' | sed '/^$/d' | sort -u
 umount /tmp/mounted
-# A partition, whose blocks count from its own first, whoever tells.
+# A partition, whose blocks count from its own first one, in all probes.
 printf '\0\0\0\0\203\0\0\0\0\10\0\0\0\20\0\0' | dd of=/tmp/disk bs=1 seek=446 conv=notrunc status=none
 printf '\125\252' | dd of=/tmp/disk bs=1 seek=510 conv=notrunc status=none
 losetup -d "$disk"

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 60
-# Packets that this machine sends itself, of both versions; one that is longer than the device takes goes in pieces.
+# Packets that this machine sends to itself, of both versions; one that is longer than the device's
+# MTU is fragmented.
 packet='printf("%s %s local %d, version %d bytes %d %s to %s, ", probename, args[3]->if_name, args[3]->if_local,
     args[2]->ip_ver, args[2]->ip_plength, args[2]->ip_saddr, args[2]->ip_daddr);'
 dtrace -qn "ip:::send, ip:::receive /args[4]->ipv4_protocol == IPPROTO_UDP/ { $packet

@@ -3,8 +3,9 @@
 #
 # @limit: 120
 # @debug: quick
-# Instructions of a module that goes and comes: who has enabled them gets them again each time, as does who asks for them then; while it
-# is away there are none. One at ftrace's call, one at a breakpoint.
+# Instructions of a module that is unloaded and loaded: a waiting consumer has its probes enabled
+# again each time, and so does a new consumer; while the module is not loaded there are no probes.
+# One probe is at ftrace's call, one at a breakpoint.
 modprobe dummy numdummies=0
 inner=$(dtrace -Zln "$(seq -f 'kinst:dummy:dummy_setup:%g' -s , 10 40)" 2>/dev/null | awk 'END { print $NF }')
 cat >/tmp/count <<end

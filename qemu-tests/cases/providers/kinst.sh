@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 120
-# Single instructions: where a disassembler sees them begin there are probes, and nowhere else; registers, stack and count are those
-# of the calls; what is no instruction, or must not be stopped at, makes no probe; a module may go.
+# Single instructions: there are probes where a disassembler sees instructions begin, and nowhere
+# else; registers, stack and count are those of the calls; what is not an instruction, or must not
+# be stopped at, is no probe; a module may be unloaded.
 t=/sys/kernel/tracing
 mountpoint -q $t || mount -t tracefs none $t
 address() { awk -v func="$1" '$3 == func { print "0x" $1; exit }' /proc/kallsyms; }
-# Where instructions of a function begin, behind the call that ftrace patches.
+# begins FUNCTION: the offsets of instructions in a function, after the call that ftrace patches.
 begins() {
 	local at call from
 	from=$(address "$1")
@@ -26,10 +27,10 @@ else
 	echo "there:" $begins "; probes:" $seen
 	cat /tmp/kinst.err
 fi
-# All that a tracing has are removed with one wait.
+# All probes of a tracing are removed with one wait.
 printf 'dtrace -qn "%s" -n "BEGIN { exit(0); }" >/dev/null\n' "$(sed 's/[0-9][0-9]*/kinst::vfs_read:&/g; s/ /,/g' <<<$begins | paste -sd,)" >/tmp/all
 dtrace -qn 'fbt::unregister_kprobes:entry /progenyof($target)/ { n++; } END { printf("%d probes or more, removed by %d call\n", '$(wc -w <<<$begins)' > 5 ? 6 : 0, n); }' -c 'sh /tmp/all' | grep .
-# Loads that may fault in probe context are not stopped at.
+# Loads that may fault in probe context have no probes.
 from=$(address copy_from_kernel_nofault)
 loads=$(objdump -dw --start-address="$from" --stop-address="$(printf %#x $((from + 200)))" /proc/kcore |
 	sed -nE 's/^ *([0-9a-f]+):.*\tmov +(0x0)?\(%r[a-z0-9]+\),%.*/\1/p' | while read -r at; do echo $((0x$at - from)); done)
@@ -47,7 +48,7 @@ END {
 	printa("%a %d %d %d\n", @);
 }
 D
-# By a breakpoint each time, then by a jump as soon as the kernel has put one there.
+# With a breakpoint each time, then with a jump once the kernel has put one there.
 for jumps in 0 1; do
 	echo $jumps >/proc/sys/debug/kprobes-optimization
 	dtrace -qs /tmp/kinst.d -c 'dd if=/dev/zero of=/dev/null bs=1 count=2000 status=none' |
@@ -62,8 +63,8 @@ done
 dtrace -l "${none[@]}" 2>&1 | grep failed
 dtrace -n kinst::vfs_read:1 2>&1 | sed 's/.*: //'
 copies='word = *(long *)copyin(uregs[R_RSP], 8)'
-# What the first probe's copyin() executes is lost to the second, and it says so when it fires by itself: an event that has a byte of what is
-# written does the same.
+# Firings of the second probe within the first probe's copyin() are dropped, and reported when the
+# second probe fires by itself: an event that reads a byte of the written data makes it fire.
 echo 'e:lost/byte syscalls/sys_enter_write byte=+u0($buf):u8' >$t/dynamic_events
 echo 1 >$t/events/lost/enable
 dtrace -qn "kinst::vfs_read:$first /pid == \$target/ { $copies; } kinst::copy_from_user_nofault:0 { seen++; }" \
@@ -75,8 +76,9 @@ echo 0 >/proc/sys/debug/kprobes-optimization
 write=$(begins vfs_write | head -n 1)
 dtrace -qn "kinst::vfs_write:$write /pid == \$target/ { printf(\"read: %s\", copyinstr(regs[R_RSI], regs[R_RDX])); }" \
 	-c 'sh -c "echo its text >/dev/null"' 2>&1 | sed '/^$/d'
-# In the midst of a breakpoint, or of another probe's copyin(), an instruction is lost each time, and each is told of: the first where it
-# fires no more, the second where its next hit is lost as well. The kernel counts too.
+# Within a breakpoint's handler, or within another probe's copyin(), an instruction's firing is
+# dropped each time, and each drop is reported: the first where it does not fire any more, the
+# second where its next hit is dropped as well. The kernel counts them too.
 copy=$(begins copy_from_user_nofault | head -n 1)
 echo "p:lost/copy copy_from_user_nofault+$copy" >$t/kprobe_events
 echo 1 >$t/events/lost/enable

@@ -3,7 +3,7 @@
 
 /*
  * @musl-gcc: -shared -fPIC
- * A library that comes late, of the other C library.
+ * A library that is loaded late, for musl libc.
  */
 
 __attribute__((noipa, noinline)) long greet(long n)

@@ -3,8 +3,8 @@
 
 /*
  * @gcc: -shared -fPIC
- * A library that comes late: greet() is called by its constructor, by who asks for it, and by its destructor. It has a probe of
- * its own there.
+ * A library that is loaded late: greet() is called by its constructor, by its users, and by its
+ * destructor. It contains a USDT probe.
  */
 
 #include "usdt-site.h"
@@ -17,7 +17,7 @@ FUNCTION long greet(long n)
 	return n + 1;
 }
 
-/* Another name for it, which is not the one that its probes are called by. */
+/* Another name for it, by which its probes are not named. */
 long salute(long n) __attribute__((weak, alias("greet")));
 
 __attribute__((constructor)) static void begin(void)

@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Every provider has its probes; those of kinst are made to order.
+# Every provider has its probes; those of kinst are created on request.
 provider-check list | grep -v '^kinst '
-# Each of those whose names are documented stands on its provider's page, and a case here names it.
+# Each probe of a provider with documented names is on its provider's page, and a case in this
+# folder names it.
 documented="io ip lockstat proc sched sysinfo tcp udp vminfo"
 dtrace -l $(printf ' -P %s' $documented) >/tmp/list-probes
 awk 'FILENAME == "/tmp/list-probes" {

@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * Takes locks of the kernel by several threads at once: the mutex of a pipe, and the semaphore of the address space, for
- * reading and for writing.
+ * Takes locks of the kernel in several threads at once: the mutex of a pipe, and the semaphore
+ * of the address space, for reading and for writing.
  */
 
 #define _GNU_SOURCE

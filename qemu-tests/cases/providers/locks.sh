@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 60
-# Each probe of lockstat, at locks of a module's that takes them as often as is known, and waits for them: which probe, which lock
-# and, of a lock of readers and writers, in which mode; each kind is slept for, for 20 ms at least. The statistics of waiting are of the
-# same events.
+# Each probe of lockstat, at locks of a module that takes them a known number of times, and waits
+# for them: which probe, which lock and, for a reader/writer lock, in which mode; each kind is slept
+# for, for at least 20 ms. The statistics of waiting count the same events.
 insmod "$(dirname "$(cat /run/vm/module)")/../locks/locks.ko"
 base=$(cat /sys/module/locks/parameters/base)
 cat >/tmp/locks.d <<D

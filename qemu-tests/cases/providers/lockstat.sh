@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 120
-# Locks of a program that takes them often, by several threads at once.
-# Counts are aggregations: the threads run on several processors, and a global variable loses increments.
+# Locks of a program that takes them often, in several threads at once.
+# Counts are aggregations, because the threads run on several processors, where a global variable
+# would lose increments.
 cat >/tmp/lockstat.d <<'D'
 lockstat:::adaptive-acquire /pid == $target/ { self->mutex[arg0] = 1; @n["mutexes"] = count(); }
 lockstat:::adaptive-release /self->mutex[arg0]/ { self->mutex[arg0] = 0; @n["released"] = count(); }

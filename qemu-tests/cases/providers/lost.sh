@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @debug: quick
-# What a program itself calls cannot fire for it: such firings are counted, by their reason.
+# A function that a D program itself calls cannot fire for it: such firings are counted, by reason.
 lost() { sed -n 's/^dtrace-lost:.*recursion \([0-9]*\) .*/\1/p' "/proc/$1/fdinfo/"*; }
 loads='tick-20ms { @loads = sum(*(int *)curthread); }'
 dtrace -qn "fbt::copy_from_kernel_nofault:entry { @entries = count(); } $loads" >/dev/null &

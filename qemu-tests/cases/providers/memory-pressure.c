@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-/* memory-pressure MEGABYTES: writes to each page of so much memory, twice. */
+/* memory-pressure MEGABYTES: writes to each page of that much memory, twice. */
 
 #include <err.h>
 #include <stdlib.h>

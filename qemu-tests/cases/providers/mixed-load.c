@@ -2,10 +2,11 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * mixed-load SECONDS DIRECTORY: what machines do, several things at once, again and again until the time is up and at least once
- * each: storms of forks, files written and read back, a connection that carries data both ways, a program assembled, linked and
- * run. What comes back is compared with what went. Each of them calls getppid() as it goes; the number of all calls is printed, for
- * who has counted them in another way.
+ * mixed-load SECONDS DIRECTORY: typical work, several things at once, repeated until the time is
+ * up, and at least once each: many forks, files written and read back, a connection that
+ * transfers data both ways, a program assembled, linked and run. What comes back is compared
+ * with what was sent. Each of them calls getppid() meanwhile; the number of all calls is
+ * printed, for comparison with other counts.
  */
 
 #define _GNU_SOURCE
@@ -25,7 +26,7 @@
 #define CALLS 20
 #define BYTES 20000
 
-/* Of all processes. */
+/* The calls of all processes. */
 static unsigned long *calls;
 static const char *directory;
 
@@ -100,7 +101,7 @@ static void receive(int fd, char *data)
 	}
 }
 
-/* Two ends of one connection; the socket takes all of the data at once. */
+/* Both ends of one connection; the socket takes all of the data at once. */
 static void network(unsigned int round)
 {
 	struct sockaddr_in here = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -129,7 +130,7 @@ static void network(unsigned int round)
 	close(accepted);
 }
 
-/* A program that ends with the round's number. */
+/* A program that exits with the round's number. */
 static void compile(unsigned int round)
 {
 	char command[3 * 4096];

@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Functions of a module have probes as long as it is loaded, also when it goes while they are enabled.
+# Functions of a module have probes for as long as it is loaded; it can also be unloaded while they
+# are enabled.
 modprobe -r dummy
 found() { provider-check count 0 fbt:dummy:: 2>&1 >/dev/null | awk '{ print ($1 > 0) ? "probes" : "none" }'; }
 found

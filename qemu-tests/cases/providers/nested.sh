@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# A system call's probes surround those of the function that it is, whichever has been used first since the module was loaded.
+# A system call's probes fire outside those of the function that implements it, whichever was used
+# first since the module was loaded.
 calls() {
 	dtrace -qn "$1 /pid == \$target/ { printf(\"%s:%s \", probeprov, probename); } END { printf(\"\n\"); }" -c 'cat /proc/version' |
 		grep -o '\(syscall\|fbt\):.*' | tr ' ' '\n' | grep . | head -n 4

@@ -2,14 +2,15 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * net-events EVENTS 4|6, on the loopback device. Data is of 2345 bytes. The server's port is 4321, that where nobody listens 4322,
- * the client's 4323 and 4324, that of one that is both 4325.
+ * net-events EVENTS 4|6, on the loopback device. Data has 2345 bytes. The server's port is 4321,
+ * a port without a listener 4322, the client's 4323 and 4324, that of a socket connected to
+ * itself 4325.
  *
- * tcp: the life of a connection, and one that is refused.
- * udp: a datagram; options: one behind headers of options, of version 6.
- * loss: a connection that loses its SYN, its data and its FIN, each for 300 ms at least.
+ * tcp: the life of a connection, and a refused one.
+ * udp: a datagram; options: one after option headers, of version 6.
+ * loss: a connection that loses its SYN, its data and its FIN, each for at least 300 ms.
  * again: a connection that the server ends first, twice.
- * crossed: one that both ends have asked for: a socket's with itself.
+ * crossed: a connection that both ends have requested: a socket's with itself.
  */
 
 #include <arpa/inet.h>
@@ -66,7 +67,7 @@ static int to(int fd, int port)
 	return connect(fd, (void *)&other, length);
 }
 
-/* A header of options in which there are none, before all that it sends. */
+/* An option header without options, in all packets that the socket sends. */
 static void put_between(int fd, int option)
 {
 	const unsigned char header[8] = { 0, 0, 1, 4 };
@@ -77,7 +78,7 @@ static void put_between(int fd, int option)
 
 static char data[2345];
 
-/* Whether the socket loses all that comes: by a filter that takes nothing. */
+/* Makes the socket lose all incoming packets, by a filter that accepts nothing. */
 static void deaf(int fd, bool on)
 {
 	struct sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
@@ -117,7 +118,7 @@ static void loss(void)
 	close(accepted);
 }
 
-/* A connection that the server has ended comes again. */
+/* The same connection again after the server has ended it. */
 static void again(void)
 {
 	int server = end(SOCK_STREAM, 4321), client, accepted, n;

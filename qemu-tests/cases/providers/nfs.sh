@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 180
-# Transfers of NFS, whose server is this machine. The module comes after the consumer, goes while it traces, and comes again.
+# Transfers of NFS, with this machine as the server. The nfs module is loaded after the consumer
+# starts, unloaded while it traces, and loaded again.
 {
 	mkdir /tmp/exported /tmp/client
 	../../guest/nfs-server

@@ -2,8 +2,9 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * own-arguments KIND [WORD...]: has its arguments where KIND says, prints its process when they are there, and waits.
- * own-arguments rush N: makes N processes, one after the other, that execute this program and end, and sends them signals meanwhile.
+ * own-arguments KIND [WORD...]: puts its arguments where KIND says, prints its process ID when
+ * they are there, and waits. own-arguments rush N: creates N processes, one after the other,
+ * that execute this program and exit, and sends them signals meanwhile.
  */
 
 #define _GNU_SOURCE
@@ -22,12 +23,12 @@
 
 #define PAGE 4096
 #define HUGE (2 << 20)
-/* Registers of a SATA controller, which no driver has. */
+/* Registers of a SATA controller that has no driver. */
 #define SATA "/sys/bus/pci/devices/0000:00:1f.2/resource5"
 
 static const char words[] = "moved\0to elsewhere";
 
-/* This program by a path that gives it its name. */
+/* The path of this program, which gives it its name. */
 static char self[PATH_MAX];
 
 static void fail(const char *what)
@@ -46,7 +47,7 @@ static char *map(size_t size, int fd)
 	return memory;
 }
 
-/* The arguments are from now on at what is mapped, which is below the stack. */
+/* From now on the arguments are at this mapping, below the stack. */
 static void move_to(const char *memory)
 {
 	if (prctl(PR_SET_MM, PR_SET_MM_ARG_START, memory, 0, 0) ||
@@ -97,7 +98,7 @@ static void without_rights(void)
 		fail("mprotect");
 }
 
-/* A process that has ended, and nobody has asked how. */
+/* A process that has exited and has not been waited for. */
 static pid_t zombie(void)
 {
 	siginfo_t info;

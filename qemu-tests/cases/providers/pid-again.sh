@@ -2,17 +2,18 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 90
-# A process that has the number of one that had probes: it has none of them, and its own are those of its program.
+# A process with the ID of one that had probes: it has none of those, and its own probes are those
+# of its program.
 . ./traced
 number=29999
 n='pid29999:a.out'
 listed() { dtrace -l -n 'pid*:::' 2>/dev/null | awk -v of=pid$number '$2 == of { n++ } END { print n + 0, "listed" }'; }
-# A process that waits stands for what a consumer traces besides, which goes on.
+# A waiting process stands for what the consumer traces besides, which continues.
 pid-work wait >/tmp/other &
 other=$!
 until_line ready /tmp/other
 
-# begin WORD...: another process of the number, which waits to be let go.
+# begin WORD...: starts another process with the ID, which waits for SIGUSR1.
 begin() {
 	: >/tmp/out
 	as-pid $number "$@" >/tmp/out &

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 /*
- * Code that is in no file: pid-bare [WORD...]. It makes some, says where, and does a piece of work for each word; `wait` waits for SIGUSR1.
+ * Code that is in no file: pid-bare [WORD...]. Creates some, prints its address, and does a
+ * piece of work for each word; `wait` waits for SIGUSR1.
  */
 
 #define _GNU_SOURCE
@@ -17,7 +18,8 @@
 #define SIZE 8192
 #define TURNS 100
 
-/* What is made: it can be anywhere. Its sum is at 8; it converts at 12 and at 17, which the exception cannot do. */
+/* The code that is created, which is position-independent. Its addition is at 8; it converts at
+ * 12 and at 17, which cannot be emulated in the exception handler. */
 extern const char template[], template_end[];
 __asm__(".section .rodata\n"
 	"template:\n"
@@ -34,7 +36,7 @@ __asm__(".section .rodata\n"
 
 static char *made;
 
-/* Writes the code, which adds a number, and lets it be executed. */
+/* Writes the code, which adds a number, and makes it executable. */
 static void make(char number)
 {
 	mprotect(made, SIZE, PROT_READ | PROT_WRITE);
@@ -72,7 +74,7 @@ static void move(void)
 	printf("moved %ld\n", sum());
 }
 
-/* Other code where the first was, with a breakpoint of its own. */
+/* Other code at the same address, with a breakpoint of its own. */
 static volatile sig_atomic_t traps;
 
 static void on_trap(int sig)

@@ -3,10 +3,11 @@
 #
 # @limit: 120
 # @debug: quick
-# Code that is in no file: what a program has made, and the kernel's code for programs.
+# Code that is in no file: code that a program has created, and the kernel's code for programs.
 . ./traced
 
-# made OFFSETS WORD...: the program, with probes at the instructions that are so far behind the beginning of what it has made.
+# made OFFSETS WORD...: runs the program, with probes at the instructions at these offsets in the
+# code that it has created.
 made() {
 	local offsets=$1 probes='' offset
 	shift
@@ -33,7 +34,7 @@ made '8 12' run child run
 made '8 12' run move run
 made '8 12' run other run
 made '8 12' run replace
-# What was there in the first tracing is known as long as any program runs that was traced.
+# The code of the first tracing is remembered for as long as any traced program runs.
 echo 'other code at one address'
 pid-bare wait run other wait run >/tmp/out &
 until_line at /tmp/out

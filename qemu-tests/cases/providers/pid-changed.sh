@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 150
-# Files that change while a program that has mapped them is traced: written to, cut off, replaced; before its probes are placed, and after. The
-# program fares as it does untraced.
+# Files that change while a program that has mapped them is traced: they are written to, truncated,
+# or replaced, before or after probes are placed. The program behaves as it does untraced.
 . ./traced
 dir=/tmp/changed
 mkdir -p $dir
 from=$(dirname "$(readlink -f "$(command -v pid-loader)")")
 
-# begin WORD...: a program with a library that is not anybody else's.
+# begin WORD...: starts a program with a library that no other process has mapped.
 begin() {
 	rm -f $dir/*
 	cp "$from/pid-loader" "$from/late.so" $dir
@@ -19,7 +19,8 @@ begin() {
 	until_line ready /tmp/out
 }
 again() { kill -USR1 $process; }
-# greet() adds one: where that number is in the file; and what makes it another one.
+# at: the file offset of the instruction in greet() that adds one. write HEX: changes the number
+# that it adds.
 at=$(objdump -d "$from/late.so" | awk '/<greet>:/ { in_it = 1 } in_it && /lea +0x1\(%rdi\),%rax/ { sub(":", "", $1); print $1; exit }')
 write() { printf "\\x$1" | dd of=$dir/late.so bs=1 seek=$((0x$at + 3)) conv=notrunc status=none; }
 trace() {
@@ -29,7 +30,8 @@ trace() {
 	tracer=$!
 	until grep -qx begun /tmp/traced || ! kill -0 $tracer 2>/dev/null; do sleep 0.1; done
 }
-# both NAME COMMAND: what the command begins ends alike without and with tracing; and what was traced.
+# both NAME COMMAND: what the command starts must end the same way untraced and traced; prints what
+# was traced.
 both() {
 	echo "$1"
 	for untraced in yes ''; do

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 90
-# Children come and go: of each the kernel is told what is described, 1,024 descriptions at most, and forgets those of the ones that
-# have ended. Here are 140 children and eight descriptions. A child that was not held until its probes were there may be missing.
+# Children come and go: for each, the descriptions are registered with the kernel, 1,024 at most,
+# and those of children that have exited are removed. Here are 140 children and eight descriptions.
+# A child that was not held until its probes were created may be missing.
 . ./traced
 of() { printf 'pid$target:a.out:%s:entry' "$1"; shift; printf ',pid$target:a.out:%s:entry' "$@"; }
 

@@ -4,9 +4,10 @@
 /*
  * A debugger of a program with threads, all of which execute one breakpoint: pid-covered all|one.
  *
- * The program's threads begin when /tmp/go exists. The debugger has set its breakpoint by then, and steps each thread that stops there
- * over the instruction. With `all` the other threads are stopped meanwhile, so none passes while the instruction is back in
- * place. With `one` they run, so some pass unseen by the debugger.
+ * The program's threads start when /tmp/go exists. By then the debugger has set its breakpoint,
+ * and it steps each thread that stops there over the instruction. With `all` the other threads
+ * are stopped meanwhile, so none passes while the instruction is back in place. With `one` they
+ * run, so some pass unseen by the debugger.
  */
 
 #define _GNU_SOURCE
@@ -24,7 +25,7 @@
 #define THREADS 8
 #define CALLS 50
 
-/* A page of its own. */
+/* On a page of its own. */
 long work(long n);
 __asm__(".text\n.p2align 12\n.globl work\n.type work, @function\nwork:\n"
 	"	push %rbp\n"
@@ -58,10 +59,10 @@ static int program(void)
 	return 0;
 }
 
-/* The program's threads that the debugger has seen and that have not ended. */
+/* The program's threads that the debugger has seen and that have not exited. */
 static struct {
 	pid_t id;
-	/* At the breakpoint, and not yet stepped over it. */
+	/* It is at the breakpoint, and has not been stepped over it yet. */
 	bool met;
 } threads[THREADS + 1];
 
@@ -89,7 +90,8 @@ static int known(pid_t id)
 	return free;
 }
 
-/* Whether a thread has stopped behind the breakpoint. If so its next instruction is the one below the breakpoint. */
+/* Whether a thread has stopped after the breakpoint. If so, its next instruction becomes the one
+ * below the breakpoint. */
 static bool goes_back(pid_t id, int status)
 {
 	struct user_regs_struct regs;
@@ -101,7 +103,7 @@ static bool goes_back(pid_t id, int status)
 	return true;
 }
 
-/* A stop that the debugger has asked for, or that it is told of by the way. */
+/* Whether a stop is one that the debugger has requested, or a notification. */
 static bool is_event(int status)
 {
 	return status >> 16;
@@ -122,7 +124,7 @@ static void step(pid_t id)
 	count++;
 }
 
-/* Stops all threads but one; those that meet the breakpoint meanwhile have met it. */
+/* Stops all threads but one; those that hit the breakpoint meanwhile are marked. */
 static void stop_others(pid_t id)
 {
 	int status;

@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 120
-# Threads that all execute an instruction at which a debugger has a breakpoint above ours: the probes count each call, the debugger meets what it
-# meets in an untraced program, and no thread gets a signal.
+# Threads that all execute an instruction at which a debugger has a breakpoint on top of the
+# module's: the probes count each call, the debugger sees what it sees in an untraced program, and
+# no thread gets a signal.
 calls='pid$target:a.out:work:entry { @in = count(); } pid$target:a.out:work:return { @out = count(); }
 BEGIN { printf("traced\n"); } END { printa("in %@d\n", @in); printa("out %@d\n", @out); }'
 
-# covered HOW [traced]: a debugger of that kind; its program is traced before the breakpoint is set.
+# covered HOW [traced]: runs a debugger of that kind; its program is traced before the breakpoint is
+# set.
 covered() {
 	echo "$*"
 	rm -f /tmp/go /tmp/cover /tmp/traced

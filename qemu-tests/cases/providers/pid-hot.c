@@ -2,12 +2,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 /*
- * pid-hot [MICROSECONDS]: functions of some 2,000 instructions that four threads call again and again, with so long a pause (10,000). It prints
- * `ready`, and, when it gets SIGUSR2, how many results were not those of the first calls, how many breakpoints nobody had answered, and whether
- * the text is what it was. SIGUSR1: it prints that the threads go on.
+ * pid-hot [MICROSECONDS]: functions of some 2,000 instructions that four threads call again and
+ * again, with a pause of that length (10,000). Prints `ready`, and on SIGUSR2 how many results
+ * differed from those of the first calls, how many breakpoints were not handled, and whether the
+ * text is unchanged. On SIGUSR1 it prints that the threads go on.
  *
- * QEMU's emulation may execute a breakpoint that memory does not hold any more, again and again until that page is written to. Whoever meets
- * one that is gone when he looks, and then meets it a second time, has met one of those. He writes to the page, and it does not count.
+ * QEMU's emulation may execute a breakpoint that memory does not contain any more, again and
+ * again until that page is written to. A thread that hits a breakpoint which is not in memory,
+ * and then hits it a second time, has hit one of those. It writes to the page, and the hits do
+ * not count.
  */
 
 #define _GNU_SOURCE
@@ -25,7 +28,7 @@
 #define FUNCTION __attribute__((noipa, noinline))
 #define THREADS 4
 
-/* Loads, stores, calls, jumps, and what only a slot has. */
+/* Loads, stores, calls, jumps, and instructions that need a slot. */
 FUNCTION long twist(long n)
 {
 	return (n << 3 ^ n) + 1;
@@ -63,7 +66,7 @@ static void *call(void *unused)
 		for (unsigned long i = 0; i < COUNT; i++)
 			wrong += hot[i](i * 1000) != right[i];
 		rounds++;
-		/* Others need processors too. */
+		/* Other processes need the processors too. */
 		if (pause_us)
 			usleep(pause_us);
 	}
@@ -98,7 +101,7 @@ static void trapped(int signal, siginfo_t *info, void *context)
 	}
 }
 
-/* All of the functions lie between these two. */
+/* All functions are between these two. */
 static const unsigned char *text(void)
 {
 	return (const unsigned char *)(void *)twist;

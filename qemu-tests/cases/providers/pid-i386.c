@@ -3,7 +3,7 @@
 
 /*
  * @gcc: -g -m32 -nostdlib -static -fno-pie -no-pie -fno-stack-protector -fcf-protection=none
- * A program of 32 bits without a C library.
+ * A 32-bit program without a C library.
  */
 
 #define FUNCTION __attribute__((noipa, noinline))
@@ -19,7 +19,7 @@ FUNCTION long long wide(long long n)
 	return n << 32 | 7;
 }
 
-/* Its number with a fraction is a word on the stack. */
+/* Its floating-point argument is a word on the stack. */
 FUNCTION int scaled(int n, float by, int more)
 {
 	return (int)((float)n * by) + more;

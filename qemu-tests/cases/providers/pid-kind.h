@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* SPDX-FileCopyrightText: The DTrace for Linux authors */
 
-/* What programs of every kind do the same, for the case pid-kinds. */
+/* What programs of every kind do the same way, for the case pid-kinds. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>

@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 120
-# Programs of every kind, and files and processes of other namespaces: arguments, results, names and callers are right.
+# Programs of every kind, and files and processes of other namespaces: arguments, results, names and
+# callers are correct.
 . ./traced
 calls='pid$target:a.out:sum8:entry { printf("%d %d %d by %A in %s:%s at %A\n", arg0, arg6, (int)arg7, usym(ucaller), probemod, probefunc, usym(uregs[R_RIP])); }
 pid$target:a.out:sum8:return { printf("%d %A\n", (int)arg1, usym(uregs[R_RIP])); }'
 of() { dtrace -x temporal -qn "$calls" "$@" 2>&1 | sed 's/+0x[0-9a-f]*//g'; }
 
-# What the program says, and then what is told of it.
+# then_of COMMAND: prints the program's output, and then what was traced of it.
 then_of() { rm -f /tmp/told; of -o /tmp/told -c "$1"; sed 's/+0x[0-9a-f]*//g' /tmp/told; }
 
 for kind in static staticpie musl; do

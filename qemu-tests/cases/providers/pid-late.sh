@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 120
-# Libraries that come and go while their process is traced: each call is seen, from the constructor on, and nobody is held up.
+# Libraries that are loaded and unloaded while their process is traced: each call is seen, from the
+# constructor on, and nothing is held up.
 . ./traced
 t() { echo "$1"; shift; dtrace -x temporal "$@" 2>&1; echo; }
 
@@ -18,7 +19,8 @@ t 'before the linker has run' -x evaltime=exec -Zqn 'pid$target:libc:dlopen:entr
 	-c 'pid-loader open call close'
 t 'a function that it has not' -Zqn 'pid$target:late.so:great:entry' -c 'pid-loader open'
 
-# The linker's breakpoint is in this process alone: no uprobe is registered, unless the module's own breakpoints are off.
+# The breakpoint in the linker is in this process alone: no uprobe is registered, unless the
+# module's own breakpoints are off.
 beside() {
 	dtrace -qn 'fbt::uprobe_register:entry { @ = count(); } BEGIN { printf("begun\n"); } END { printa("registered %@d\n", @); }' >/tmp/registered &
 	counter=$!

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 /*
- * Opens and closes the library late.so beside it, and makes children: pid-loader [WORD...].
+ * Opens and closes the library late.so in its own folder, and creates children: pid-loader
+ * [WORD...].
  */
 
 #include <dlfcn.h>
@@ -58,7 +59,7 @@ int main(int argc, char **argv)
 			late = library();
 			if (!late)
 				printf("%s\n", dlerror());
-			/* Whether somebody held it up twice, each time for as long as can be. */
+			/* Whether the process was held twice, each time for the maximum. */
 			if (now_ms() - before > 1800)
 				printf("opened late\n");
 		} else if (!strcmp(word, "call")) {
@@ -73,7 +74,7 @@ int main(int argc, char **argv)
 			}
 			wait(&status);
 		} else if (!strcmp(word, "generations")) {
-			/* A child whose child calls. */
+			/* A child whose own child makes the call. */
 			fflush(stdout);
 			if (!fork()) {
 				if (!fork()) {

@@ -2,15 +2,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 180
-# @slow: a million places
-# Every instruction of libc by one description: it may have as many probes as the consumer, and nothing else decides that.
+# @slow: it creates a million places
+# Every instruction of libc by one description: it may have as many probes as the consumer may, and
+# there is no other limit.
 case $(uname -r) in
 *-debug) every='pid$target:libc.so.6:[d-f]*:' few=5000 ;;
 *) every='pid$target:libc.so.6::' few=300000 ;;
 esac
 for n in first again; do
 	echo "$n"
-	# What overlaps with another instruction cannot be had; that is said in one line.
+	# Instructions that overlap with another cannot have a probe; that is reported in one line.
 	dtrace -qn "$every"' { @ = count(); } END { printa("%@d\n", @); }' -c 'pid-work grow' 2>&1 |
 		sed '/could not be enabled/d; /^$/d; s/^[1-9][0-9]*$/many/'
 done

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-/* Copies a program to a file that is in memory alone, and executes it: pid-memfd FILE [WORD...]. */
+/* Copies a program to a file that exists only in memory, and executes it: pid-memfd FILE
+ * [WORD...]. */
 #define _GNU_SOURCE
 #include <err.h>
 #include <fcntl.h>

@@ -1,9 +1,10 @@
 /* SPDX-FileCopyrightText: The DTrace for Linux authors */
 /* SPDX-License-Identifier: GPL-2.0-only */
 
-/* What a tracer of pid-moved sees of it: steps, stops at any moment, and its death. The tracer is a child of the process. */
+/* What a tracer of pid-moved sees of it: steps, stops at any moment, and its death. The tracer
+ * is a child of the process. */
 
-/* Has the tracer stop this process, which waits. */
+/* Has the tracer stop this process, which waits for it. */
 static bool seize(pid_t pid, long options)
 {
 	int status;
@@ -69,7 +70,7 @@ static void steps(void)
 	printf("steps %ld of %zu, %ld wrong, result %ld\n", shared->seen[0], PLACES, shared->seen[1], result);
 }
 
-/* Stops at any moment; every other time registers are written back as they were. */
+/* Stops at any moment; every other time the registers are written back unchanged. */
 static void stop_often(pid_t pid)
 {
 	struct user_regs_struct regs;
@@ -110,7 +111,7 @@ static void stops(void)
 	       shared->seen[2] ? "in the copy" : "never in the copy", wrong);
 }
 
-/* A death, as its tracer sees it. */
+/* Watches the death of the process. */
 static void watch_death(pid_t pid)
 {
 	struct user_regs_struct regs;

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 /*
- * Instructions that are executed somewhere else while they have a probe, and whoever could see that: pid-moved [WORD...]. Each
- * word is a piece of work, which prints one line. A tracer is a child of this process, so that the
- * process with the probes is the one that is traced.
+ * Instructions that are executed out of line while they have a probe, and everything that could
+ * see that: pid-moved [WORD...]. Each word is a piece of work, which prints one line. A tracer
+ * is a child of this process, so that the process with the probes is the traced one.
  */
 
 #define _GNU_SOURCE
@@ -41,7 +41,7 @@ static struct {
 	long seen[4];
 } *shared;
 
-/* Where code of this program and of its libraries lies: what a file holds, and the kernel's page. */
+/* The code of this program and of its libraries: mapped files, and the vDSO. */
 static struct {
 	unsigned long start, end;
 } texts[32];
@@ -74,13 +74,13 @@ static bool is_text(unsigned long at)
 	return false;
 }
 
-/* An end whose number a clause can compare with its own. */
+/* An end whose number a clause can compare with its own count. */
 __attribute__((noipa, noinline)) void ended(long turns)
 {
 	__asm__ volatile("" : : "r"(turns));
 }
 
-/* A number that follows from all that a function returned and left in its area. */
+/* A number that depends on everything that a function returned and left in its area. */
 static uint64_t checksum(form *function, int turns)
 {
 	struct area area = { { 1, 2, 3, 4, 5, 6, 7, 8 } };
@@ -154,7 +154,7 @@ static void alarm_every(int us)
 
 static unsigned char *source, *target;
 
-/* Whether a long copy copies. */
+/* Whether a long copy copies correctly. */
 static bool copied(long n)
 {
 	source[n % LONG_COPY] ^= n + 1;
@@ -187,7 +187,7 @@ static void signals(void)
 	printf("signals %d elsewhere, %s, %ld wrong\n", (int)elsewhere, at_copy ? "interrupted" : "not interrupted", wrong);
 }
 
-/* Faults: what the handler is told, and what it does about it. */
+/* Faults: what the handler gets, and what it does about it. */
 static volatile sig_atomic_t faults;
 static struct fault {
 	int signal, code;
@@ -223,7 +223,8 @@ static void mend_skip(greg_t *regs)
 	regs[REG_RIP] += LOAD_LENGTH;
 }
 
-/* What came of the last one: the address in siginfo is that of the instruction, of the page, or none. */
+/* Prints the last fault; the address in siginfo is that of the instruction, of the page, or
+ * none. */
 static void told(const char *name, void *function, int offset, long result)
 {
 	unsigned long at = (unsigned long)function + offset;
@@ -269,7 +270,7 @@ static void faulting(void)
 	printf("\n");
 }
 
-/* Pages that are not there yet, where nobody is told. */
+/* Pages that do not exist yet, without a fault handler. */
 static void fresh(void)
 {
 	char *fresh = mmap(NULL, 64 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -283,7 +284,7 @@ static void fresh(void)
 	printf("fresh %ld\n", sum);
 }
 
-/* Steps through walk(): each is to lead to the next place. */
+/* Checks the steps through walk(): each must lead to the next place. */
 static volatile sig_atomic_t right, wrong_step;
 
 static void step_to(unsigned long at)
@@ -306,7 +307,7 @@ static void on_trap(int sig, siginfo_t *info, void *context)
 {
 	(void)sig;
 	step_to(((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP]);
-	/* A step tells where it has led to. */
+	/* The siginfo of a step has the address to which it has led. */
 	if (info->si_code == TRAP_TRACE && (unsigned long)info->si_addr != (unsigned long)((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP])
 		wrong_step++;
 }
@@ -351,7 +352,7 @@ static void threads(void)
 	printf("threads %ld, %d elsewhere\n", tally, (int)elsewhere);
 }
 
-/* Whether this process computes what a process without probes does. */
+/* Whether this process computes the same as a process without probes. */
 #define GOOD 0x650e47f428b39bf3UL
 static bool good(void)
 {
@@ -378,7 +379,8 @@ static int status_of(pid_t pid)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
-/* Whether a program that a child has begun anew is right; what the child does first it does in this memory. */
+/* Whether a program that a child has executed is right; the child first makes a call in this
+ * process' memory. */
 static int anew(void)
 {
 	pid_t pid = vfork();
@@ -458,7 +460,7 @@ static void rseq(void)
 	printf("rseq %s, %s\n", stuck ? "stuck" : "goes on", counted == committed ? "counted" : "miscounted");
 }
 
-/* How many areas of slots this process has; unmaps them if it is told to. */
+/* The number of slot areas in this process; unmaps them if `unmap`. */
 static int areas(bool unmap)
 {
 	FILE *maps = fopen("/proc/self/maps", "r");
@@ -496,7 +498,8 @@ static void unmaps(void)
 	printf(", %d left\n", areas(false));
 }
 
-/* Leaves no room for code within reach of the program's own, which is below that, and waits until somebody has looked for some. */
+/* Leaves no free address space within reach of the program's code, below it, and waits until the
+ * module has looked for some. */
 static void crowd(void)
 {
 	unsigned long text = (unsigned long)crowd & ~4095UL, end = text - (3UL << 30), starts[64], ends[64];

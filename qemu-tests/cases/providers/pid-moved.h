@@ -2,8 +2,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 
 /*
- * Functions whose instructions the processor must execute somewhere else while a breakpoint covers them, for pid-moved. Each
- * takes two numbers and an area, and changes and returns what follows from these alone.
+ * Functions whose instructions the processor must execute out of line while a breakpoint covers
+ * them, for pid-moved. Each takes two numbers and an area, and changes and returns what depends
+ * on these alone.
  */
 
 #define FUNCTION(name, body)                                                                                                  \
@@ -15,12 +16,12 @@ struct area {
 
 typedef long form(long a, long b, struct area *area);
 
-/* What some of them reach by the distance from themselves. */
+/* What some of them address relative to the instruction pointer. */
 long tally = 1000;
 const double scale = 1.25;
 const struct area pattern = { { 0x0102030405060708, -0x1112131415161718, 0x7f80ff017f80ff01, 5 } };
 
-/* Atomic ones: `lock`, and `xchg`, which needs no prefix. */
+/* Atomic instructions: `lock`, and `xchg`, which needs no prefix. */
 form locked;
 FUNCTION(locked, "	lock addq %rdi, (%rdx)\n"
 		 "	lock addq $5, tally(%rip)\n"
@@ -37,7 +38,7 @@ FUNCTION(locked, "	lock addq %rdi, (%rdx)\n"
 		 "	add tally(%rip), %rax\n"
 		 "	ret\n");
 
-/* Strings. The first count is 0 sometimes. */
+/* String instructions. The first count is sometimes 0. */
 form strings;
 FUNCTION(strings, "	mov %rsi, %rax\n"
 		  "	mov %edi, %ecx\n"
@@ -62,7 +63,7 @@ FUNCTION(strings, "	mov %rsi, %rax\n"
 		  "	add %r8, %rax\n"
 		  "	ret\n");
 
-/* The flags on the stack, where a step would be seen. */
+/* The flags on the stack, where a single step would be visible. */
 form flags;
 FUNCTION(flags, "	add %rsi, %rdi\n"
 		"	pushfq\n"
@@ -76,7 +77,7 @@ FUNCTION(flags, "	add %rsi, %rdi\n"
 		"	rcl $3, %rax\n"
 		"	ret\n");
 
-/* A switch as compilers make it. */
+/* A switch as compilers emit it. */
 form table;
 FUNCTION(table, "	and $3, %edi\n"
 		"	lea 9f(%rip), %rcx\n"
@@ -118,7 +119,8 @@ FUNCTION(numbers, "	mov %rdx, %r8\n"
 		  "	adc %rcx, %rax\n"
 		  "	ret\n");
 
-/* What the processor says of itself: whether that is what it says elsewhere, and whether its clock goes on. */
+/* What the processor says of itself: whether that is the same elsewhere, and whether its clock
+ * advances. */
 form itself;
 FUNCTION(itself, "	push %rbx\n"
 		 "	mov %rdi, %r8\n"
@@ -163,7 +165,8 @@ FUNCTION(vectors, "	movups pattern(%rip), %xmm0\n"
 		  "1:	.float 8.0\n"
 		  "	.text\n");
 
-/* AVX, among them those that uprobes take for branches (70 to 7f, e8, e9, eb), returns (c2), `popf` (9d) and far calls (9a, ea). */
+/* AVX, including instructions that uprobes take for branches (70 to 7f, e8, e9, eb), returns
+ * (c2), `popf` (9d) and far calls (9a, ea). */
 form wide;
 FUNCTION(wide, "	vmovq %rdi, %xmm0\n"
 	       "	vmovd %esi, %xmm1\n"
@@ -198,19 +201,19 @@ FUNCTION(wide, "	vmovq %rdi, %xmm0\n"
 	       "	add %rsi, %rax\n"
 	       "	ret\n");
 
-/* By `rep movsb` alone, which takes so long that it is interrupted. */
+/* Copies with `rep movsb` alone, which takes so long that it is interrupted. */
 void copy(void *to, const void *from, long count);
 #define COPY_REP 3
 FUNCTION(copy, "	mov %rdx, %rcx\n"
 	       "	rep movsb\n"
 	       "	ret\n");
 
-/* A page of its own for what many threads do at a time. */
+/* On a page of its own, for many threads at a time. */
 void increase(void);
 FUNCTION(increase, "	lock addq $1, tally(%rip)\n"
 		   "	ret\n");
 
-/* Those that fault. */
+/* Functions that fault. */
 long divide(long n, long by);
 #define DIVIDE_DIV 5
 FUNCTION(divide, "	mov %rdi, %rax\n"
@@ -230,7 +233,7 @@ FUNCTION(load_aligned, "	movaps (%rdi), %xmm0\n"
 		       "	movq %xmm0, %rax\n"
 		       "	ret\n");
 
-/* What is gone through step by step: where its instructions are. At WALK_REP a step is a byte. */
+/* Stepped through by debuggers: the offsets of its instructions. At WALK_REP a step is a byte. */
 long walk(long n, long *at);
 #define WALK_REP 28
 #define WALK_END 50
@@ -251,8 +254,9 @@ FUNCTION(walk, "	lock addq $1, tally(%rip)\n"
 	       "	ret\n");
 
 /*
- * One more in the counter of the CPU it runs on, as a restartable sequence from 1 to 2: whether that was done. The processor's
- * number is multiplied in the sequence. The operand of `ud1` is the signature that the kernel wants in front of 3.
+ * Increments the counter of the CPU it runs on, as a restartable sequence from 1 to 2; returns
+ * whether it did. The CPU's number is multiplied in the sequence. The operand of `ud1` is the
+ * signature that the kernel requires before 3.
  */
 long restartable(void *rseq, struct area *counters);
 FUNCTION(restartable, "	lea 4f(%rip), %rax\n"

@@ -2,16 +2,18 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 300
-# Instructions that are executed somewhere else while they have a probe, among those that are not: programs compute what they do without.
+# Instructions that are executed out of line while they have a probe, mixed with others: programs
+# compute the same as without probes.
 
-# probed PROBES WORD: the program with probes, and then how many of a function's probes have fired how often.
+# probed PROBES WORD: runs the program with probes, and then prints how many of a function's probes
+# have fired how often.
 probed() {
 	rm -f /tmp/traced
 	dtrace -qn "$1 { @[probefunc, probename] = count(); }" -o /tmp/traced -c "${3:-pid-moved} $2" 2>/tmp/told
 	cat /tmp/told
 	awk 'NF == 3 { fired[$1 " " $3]++ } END { for (k in fired) print " ", k, "times:", fired[k], "probes" }' /tmp/traced | LC_ALL=C sort
 }
-# says PROBES WORD: what the program says, and dtrace.
+# says PROBES WORD: prints the program's output, and dtrace's.
 says() {
 	dtrace -qn "$1 { @ = count(); }" -o /tmp/traced -c "pid-moved $2" 2>/tmp/told
 	cat /tmp/told
@@ -54,7 +56,7 @@ says 'pid$target:a.out:restartable:' rseq
 echo 'slots'
 says 'pid$target:a.out:numbers:' areas
 probed 'pid$target:a.out:numbers:,pid$target:a.out:strings:' unmaps
-# Where there is no room for any, uprobes have what they can execute.
+# If there is no room for slots, uprobes carry the probes on instructions that they can execute.
 pid-moved crowd forms avx >/tmp/out &
 target=$!
 until grep -q crowded /tmp/out; do sleep 0.1; done

@@ -3,8 +3,9 @@
 
 /*
  * @gcc: -m32 -nostdlib -static -fno-pie -no-pie -fno-stack-protector -fcf-protection=none -mno-sse
- * A program of 32 bits, without a C library, whose instructions are executed somewhere else while they have a probe. It prints a sum, how
- * often a timer's handler saw a place that is not the program's, and whether a long copy was interrupted.
+ * A 32-bit program without a C library, whose instructions are executed out of line while they
+ * have a probe. Prints a sum, how often a timer's handler saw an address that is not the
+ * program's, and whether a long copy was interrupted.
  */
 
 #define FUNCTION(name, body)                                                                                                  \
@@ -49,7 +50,7 @@ FUNCTION(vectors, "	movups pattern, %xmm0\n"
 		  "	movups %xmm0, 16(%ecx)\n"
 		  "	ret\n");
 
-/* The long one, and where it is interrupted. */
+/* The long copy, and the offset where it is interrupted. */
 __attribute__((regparm(3))) void copy(void *to, const void *from, int count);
 #define COPY_REP 6
 FUNCTION(copy, "	push %esi\n"
@@ -61,7 +62,7 @@ FUNCTION(copy, "	push %esi\n"
 	       "	pop %esi\n"
 	       "	ret\n");
 
-/* What begins and ends the program's text. */
+/* The beginning and the end of the program's text. */
 extern const char __executable_start[], etext[];
 
 static int call(int number, int a, int b, int c, int d)
@@ -107,7 +108,7 @@ static void print(const char *text, unsigned int number)
 
 static unsigned char source[256 << 10], target[256 << 10];
 
-/* How many bytes of a long copy are not as they should be. */
+/* The number of bytes of a long copy that are wrong. */
 static int miscopied(int n)
 {
 	int wrong = 0;
@@ -122,7 +123,7 @@ static int miscopied(int n)
 
 __attribute__((force_align_arg_pointer)) void _start(void)
 {
-	/* Handler, flags for siginfo and for going on with calls, no restorer, no signals masked. */
+	/* Handler, flags for siginfo and for restarting calls, no restorer, no signals masked. */
 	unsigned int action[5] = { (unsigned int)on_alarm, 0x10000004, 0, 0, 0 };
 	unsigned int sum = 0, wrong = 0;
 	int area[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };

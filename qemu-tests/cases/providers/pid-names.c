@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 /*
- * Calls functions, each once, whose names a case changes in the file: their digits stand for bytes that C has in no name. With an argument it
- * waits for ever.
+ * Calls functions, each once, whose names a case changes in the file: their digits stand for
+ * bytes that C does not allow in names. With an argument it waits for ever.
  */
 
 #include <stdio.h>

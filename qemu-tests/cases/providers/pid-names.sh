@@ -3,7 +3,8 @@
 #
 # @limit: 90
 # @debug: quick
-# What a program calls its functions and its file does nothing to the terminal of who traces it, and is what its probes are found by.
+# The names of a program's functions and file do nothing to the terminal of the consumer, and its
+# probes are found by them.
 hostile=$(printf '/tmp/a\033[2J:b')
 LC_ALL=C sed 's/clears_12J/clears\x1b[2J/; s/title_3/title\x9b3/; s/two_4lines/two\nlines_/; s/turns_555/turns_\xe2\x80\xae/
 	s/type_6eq/type:.eq/; s/operator_7/operator\/7/; s/gr_8899e/gr\xc3\xb6\xc3\x9fe_/; s/latin_0/latin_\xf6/' "$(command -v pid-names)" >"$hostile"

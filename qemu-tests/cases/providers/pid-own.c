@@ -2,10 +2,11 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * A program that does what it is told, for breakpoints that are written into one process: pid-own serve, which reads words from its
- * standard input and says what came of each. pid-own debug PID ADDRESS [HOW] is a debugger that sets a breakpoint in another process
- * while it is told nothing, and puts back what it has found when it gets SIGUSR1. pid-own watch PID OFFSET has a uprobe of perf's
- * in one process, and says how often it was hit when it gets SIGUSR1.
+ * A program for breakpoints that are written into one process: pid-own serve reads words from
+ * its standard input and prints the result of each. pid-own debug PID ADDRESS [HOW] is a
+ * debugger that sets a breakpoint in another process without asking anybody, and restores what
+ * it has found on SIGUSR1. pid-own watch PID OFFSET has a perf uprobe in one process, and prints
+ * on SIGUSR1 how often it was hit.
  */
 
 #define _GNU_SOURCE
@@ -30,7 +31,7 @@
 
 #include "wait-word.h"
 
-/* What a uprobe with a counter counts in. */
+/* The counter of a uprobe with a reference counter. */
 __attribute__((section(".data"))) volatile uint16_t counter = 0;
 
 /* A function on another page. */
@@ -40,7 +41,7 @@ __attribute__((noinline)) long other(long n)
 	return n + counter;
 }
 
-/* A page of its own. All instructions are done in the exception. */
+/* On a page of its own. All its instructions are emulated in the exception handler. */
 long work(long n);
 __asm__(".text\n.p2align 12\n.globl work\n.type work, @function\nwork:\n"
 	"	push %rbp\n"
@@ -113,7 +114,8 @@ static long good_and_child(void)
 	return good() + child(good);
 }
 
-/* A child and its own child, a child that is this program anew, and one that has this memory. */
+/* A child and its own child, a child that executes this program, and one that shares this
+ * memory. */
 static void forks(void)
 {
 	int status;
@@ -130,7 +132,7 @@ static void forks(void)
 	printf("forks %d %d\n", both, WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status));
 }
 
-/* The page somewhere else, which takes what is written on it along; then the same page of the file anew. */
+/* Moves the page, with what is written on it, and back; the file's page is mapped again. */
 static void moves(void)
 {
 	void *to = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -147,7 +149,7 @@ static void moves(void)
 	printf("moves %ld %ld\n", total, sum(100));
 }
 
-/* The page at another address from now on, or back where it was. */
+/* Moves the page to another address, or back to its place. */
 static void move(bool away)
 {
 	static void *there;
@@ -167,7 +169,7 @@ static void on_step(int sig)
 	steps++;
 }
 
-/* One call, step by step, in text that may be written to. */
+/* One call, step by step, in text that is writable. */
 static void writable(void)
 {
 	long result = 1;
@@ -183,7 +185,7 @@ static void writable(void)
 	signal(SIGTRAP, SIG_DFL);
 }
 
-/* Breakpoints of its own, of one byte and of two. */
+/* Breakpoints of the program itself, of one byte and of two. */
 static void traps(void)
 {
 	signal(SIGTRAP, on_step);
@@ -195,7 +197,7 @@ static void traps(void)
 
 static long (*copied)(long n);
 
-/* The page at another address, and the same page of the file again in its place. */
+/* Moves the page to another address, and maps the same page of the file in its place. */
 static void twice(unsigned long offset)
 {
 	int file = open("/proc/self/exe", O_RDONLY);
@@ -206,7 +208,7 @@ static void twice(unsigned long offset)
 	printf("twice %ld\n", sum(100));
 }
 
-/* A child that computes, and when there is a file for it again, and says what. */
+/* A child that computes, and once a file exists computes again and prints the result. */
 static void kid(void)
 {
 	pid_t pid;
@@ -224,7 +226,7 @@ static void kid(void)
 	printf("born %d\n", pid);
 }
 
-/* How many memories the kernel keeps. */
+/* The number of memory descriptors (mm_struct) that the kernel keeps. */
 static long memories(void)
 {
 	FILE *slabs = fopen("/proc/slabinfo", "r");
@@ -238,7 +240,8 @@ static long memories(void)
 	return active;
 }
 
-/* Many short children, and whether the kernel keeps the memories of many more than before, meanwhile and some time later. */
+/* Many short-lived children, and whether the kernel keeps many more memory descriptors than
+ * before, meanwhile and some time later. */
 static void storm(void)
 {
 	long before = memories(), most = 0, wrong = 0, now;
@@ -252,7 +255,7 @@ static void storm(void)
 	printf("storm %ld %s %s\n", wrong, most - before < 1700 ? "few" : "many", memories() - before < 700 ? "few" : "many");
 }
 
-/* Where in its file this program has an address. */
+/* The offset in the program's file of an address. */
 static unsigned long offset_of(const volatile void *address)
 {
 	FILE *maps = fopen("/proc/self/maps", "r");
@@ -302,14 +305,14 @@ static void serve(void)
 		else if (!strcmp(word, "other"))
 			printf("other %ld\n", other(1));
 		else if (!strcmp(word, "child")) {
-			/* One that stays, and has not called anything. */
+			/* A child that stays, and has not called anything. */
 			if (!fork()) {
 				pause();
 				_exit(0);
 			}
 			printf("child\n");
 		} else if (!strcmp(word, "busy")) {
-			/* Until it is told something else; children as well. */
+			/* Until the next word comes; children as well. */
 			while (1) {
 				if (sum(1000) != 501500 || child(good) != 1) {
 					printf("busy: wrong\n");
@@ -330,7 +333,7 @@ static void serve(void)
 	}
 }
 
-/* Makes the first byte at an address another one; what it was. */
+/* Replaces the first byte at an address; returns the old one. */
 static long poke(pid_t pid, long address, long byte)
 {
 	long word = ptrace(PTRACE_PEEKTEXT, pid, address, NULL);
@@ -339,7 +342,8 @@ static long poke(pid_t pid, long address, long byte)
 	return word & 0xff;
 }
 
-/* Reads the text as who does not use ptrace() for it, and writes a breakpoint and what was read again. What the first byte was. */
+/* Reads the text without ptrace(), and writes a breakpoint and then what was read. Returns the
+ * first byte. */
 static long poke_what_is_there(pid_t pid, long address)
 {
 	long word = 0;
@@ -352,7 +356,8 @@ static long poke_what_is_there(pid_t pid, long address)
 	return word & 0xff;
 }
 
-/* Whether the process has stopped behind its breakpoint at an address, from where it is to go on. */
+/* Whether the process has stopped after its breakpoint at an address; sets it back to the
+ * address. */
 static int goes_back(pid_t pid, int status, long address)
 {
 	struct user_regs_struct regs;
@@ -364,7 +369,8 @@ static int goes_back(pid_t pid, int status, long address)
 	return 1;
 }
 
-/* Steps over the breakpoint at an address, with the byte put back, each time that the process stops there, until there is a signal. How often. */
+/* Steps over the breakpoint at an address, with the byte restored, each time that the process
+ * stops there, until SIGUSR1. Returns how often. */
 static int step_over(pid_t pid, long address, long saved)
 {
 	sigset_t pending;
@@ -391,7 +397,7 @@ static int step_over(pid_t pid, long address, long saved)
 	return met;
 }
 
-/* Makes other instructions of the second and of the third: nothing, and 2 in place of 1. */
+/* Replaces the second and the third instruction: by a nop, and by one that adds 2 instead of 1. */
 static void replace(pid_t pid, long address)
 {
 	poke(pid, address + 1, 0x0f);
@@ -417,7 +423,7 @@ static int debug(pid_t pid, long address, const char *how)
 	if (!strcmp(how, "replaces")) {
 		poke(pid, address, saved);
 		replace(pid, address);
-		/* Then he has a breakpoint at one of them. */
+		/* Then the debugger sets a breakpoint at one of them. */
 		address++;
 		saved = poke(pid, address, 0xcc);
 	}

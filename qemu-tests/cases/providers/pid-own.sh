@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 600
-# Breakpoints that are written into one process: its children and neighbours, other uprobes, debuggers, text that moves, and the module's end.
+# Breakpoints that are written into one process: its children and neighbours, other uprobes,
+# debuggers, text that moves, and unloading the module.
 tracing=/sys/kernel/tracing
 own=/sys/module/dtrace/parameters/own_breakpoints
 mkfifo /tmp/words /tmp/words2
-# A new process, which nothing has been done to yet.
+# fresh: starts a new process, in which nothing has been changed yet.
 fresh() {
 	: >/tmp/said
 	pid-own serve </tmp/words >/tmp/said &
@@ -19,7 +20,7 @@ finish() {
 	exec 3>&-
 	wait $target
 }
-# section NAME: in a new process.
+# section NAME: continues with a new process.
 section() {
 	finish
 	echo "$1"
@@ -27,7 +28,8 @@ section() {
 }
 fresh
 
-# say WORD [ANSWER]: has the program do it, and shows what it says until a line begins with the answer, which is the word otherwise.
+# say WORD [ANSWER]: has the program do it, and prints its output up to a line that begins with the
+# answer, by default the word.
 say() {
 	local had
 	had=$(wc -l </tmp/said)
@@ -39,7 +41,7 @@ say() {
 	tail -n +$((had + 1)) /tmp/said
 }
 
-# trace PROGRAM: starts to trace the program; ended [SIGNAL] ends that.
+# trace PROGRAM: starts tracing the process with a D program; ended [SIGNAL] ends that.
 trace() {
 	dtrace -qn "$1" -n 'BEGIN { printf("traced\n"); }' -p $target >/tmp/traced 2>&1 &
 	tracer=$!
@@ -52,7 +54,7 @@ ended() {
 }
 calls='pid$target:a.out:work:entry { @in = count(); } pid$target:a.out:work:return { @out = count(); }
 END { printa("in %@d\n", @in); printa("out %@d\n", @out); }'
-# How many uprobes were registered while the rest of the line was done.
+# registers COMMAND...: prints how many uprobes were registered while the command ran.
 registers() {
 	dtrace -qn 'fbt::uprobe_register:entry { @ = count(); } BEGIN { printf("ready\n"); } END { printa("registered %@d\n", @); }' >/tmp/registered &
 	local counter=$!
@@ -133,7 +135,7 @@ say run
 ended
 
 section 'a uprobe of one process, before the place is known by another'
-# watch PID: starts to count in that process; seen ends that.
+# watch PID: starts counting in that process; seen ends that.
 watch() {
 	pid-own watch "$1" "$offset" >/tmp/watched &
 	watcher=$!
@@ -198,7 +200,7 @@ say text
 echo >$tracing/uprobe_events
 
 section 'a storm of children'
-# What a kernel that looks for errors keeps of those that have ended it has kept before.
+# A kernel with debugging options keeps memories of ended processes: fill that before.
 say storm >/dev/null
 trace "$calls"
 say storm
@@ -242,7 +244,8 @@ cat /tmp/debugged
 until grep kid /tmp/said; do sleep 0.1; done
 say run
 
-# debugs [HOW]: a debugger is there, who steps over his breakpoint where ours is, unless he does something else; put_back: he goes.
+# debugs [HOW]: attaches a debugger, which steps over its breakpoint at the same place as the
+# module's, unless HOW says otherwise; put_back: detaches it.
 debugs() {
 	rm -f /tmp/debugged
 	pid-own debug $target "$work" "${1:-steps}" >/tmp/debugged &
@@ -332,7 +335,7 @@ debugs
 say run
 kill -KILL $debugger
 wait $debugger 2>/dev/null
-# His breakpoint would end the program where there is none of ours.
+# Its breakpoint would kill the program if the module had none there.
 say run
 ended
 say text

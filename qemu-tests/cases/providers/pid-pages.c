@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 /*
- * Functions that are given memory which is not there yet: pid-pages WORD.... Each word is a piece of work; results are printed. The
- * program itself does not look at that memory before.
+ * Functions that get memory whose pages do not exist yet: pid-pages WORD.... Each word is a
+ * piece of work; results are printed. The program itself does not access that memory before.
  */
 
 #include <fcntl.h>
@@ -24,14 +24,15 @@
 #define PAGE 4096L
 #define ROUNDS 500
 
-/* Done in the exception, and left to uprobes: where the one has an `endbr64` the other has an instruction that nobody does for them. */
+/* One is emulated in the exception handler, the other left to uprobes: where the first has an
+ * `endbr64`, the second has an instruction that the module does not emulate. */
 long look(const char *text, long n);
 long odd(const char *text, long n);
 __asm__(".text\n.globl look, odd\n.type look, @function\n.type odd, @function\n"
 	"look:\n	endbr64\n	mov %rsi, %rax\n	ret\n.size look, .-look\n"
 	"odd:\n	shld $0, %rsi, %rax\n	mov %rsi, %rax\n	ret\n.size odd, .-odd\n");
 
-/* Gives back what it was given. */
+/* Returns its argument. */
 __attribute__((noipa)) const char *give(const char *text)
 {
 	return text;
@@ -39,8 +40,8 @@ __attribute__((noipa)) const char *give(const char *text)
 
 static char file[] = "/tmp/pid-pages";
 
-/* Pages of a file, none of which is in the page tables, and behind them none that may be read. Two texts are there: one on the third page, and one that begins on it and ends
- * on the fourth. */
+/* Pages of a file, none of which is in the page tables, followed by pages that cannot be read.
+ * Two texts are there: one on the third page, and one that begins on it and ends on the fourth. */
 static char *map(void)
 {
 	int fd = open(file, O_RDWR | O_CREAT, 0600);
@@ -96,7 +97,7 @@ static void count(int signal)
 	signals++;
 }
 
-/* Memory whose pages another program is to bring, that does not. */
+/* Memory whose pages another program should provide, but does not. */
 static char *unanswered(void)
 {
 	char *at = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

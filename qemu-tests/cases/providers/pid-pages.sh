@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 120
-# Clauses that load memory of the program which is not there yet: it comes, the firing happens once, and nobody waits for who does not answer.
+# Clauses that load memory of the program which is not present yet: it is brought in, the firing
+# happens once, and nothing waits for a page that is never provided.
 masked() { sed -E 's/pid[0-9]+:/pidN:/; s/ID [0-9]+: /ID N: /; s/0x[0-9a-f]{8,}/ADDRESS/'; }
-# What the program says, what dtrace complains of, and what it was to say, which come in any order.
+# Prints the program's output, dtrace's complaints, and the trace, which come in any order.
 t() {
 	echo "$1"
 	rm -f /tmp/told
@@ -26,7 +27,8 @@ t 'once' 'int n, before[long], after[long]; self int n;
 t 'two pages' 'pid$target:a.out:look:entry /arg1 == 2/ { this->p = (char *)copyin(arg0 - 4000, 5000); printf("%s, ", stringof(this->p + 4000)); }' look
 t 'half of it' 'pid$target:a.out:look:entry { this->p = copyin(arg0, 8 * 4096); } ERROR { printf("fault %d, ", arg4); }' look
 t 'where there is none' 'pid$target:a.out:look:entry { @ = count(); printf("%s, ", copyinstr(arg0)); } ERROR { printf("%s at %x, ", probename, arg5); }' none
-# What one thread brings another one takes away: between rehearsal and firing too, but seldom.
+# One thread removes the pages that another brings in, also between rehearsal and firing, but
+# seldom.
 t 'four threads' 'int all, lost; dtrace:::ERROR { lost++; } pid$target:a.out:look:entry { all++; @[copyinstr(arg0)] = sum(arg1); }
 	END { printf("%s, %s\n", all > 1500 ? "all" : "some", lost < 20 ? "few lost" : "many lost"); trunc(@); }' threads | grep -v 'error on'
 t 'many signals' 'pid$target:a.out:look:entry { @[copyinstr(arg0), strlen(copyinstr(arg0))] = max(arg1); }' signals
@@ -39,7 +41,7 @@ work=$!
 dtrace -qn "int told; pid\$target:a.out:look:entry { printf(\"%s\", copyinstr(arg0)); } ERROR { @ = count(); } ERROR /!told/ { told = 1; printf(\"begun\\n\"); }" -p $work >/tmp/out 2>/tmp/err &
 tracer=$!
 until grep -q begun /tmp/out; do sleep 0.1; done
-# Files come and go meanwhile.
+# Pages of files come and go meanwhile.
 cat /proc/$tracer/fdinfo/* 2>/dev/null | awk '/^dtrace-slow/ { print ($3 > 0 ? "waits" : "no waits"), ($5 > 0 ? "in vain too" : "none in vain"); exit }'
 # Another uprobe at the same place.
 file=$(command -v pid-pages)

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 180
-# Probes in processes beside the kernel's own, in processes and consumers that are killed, and put and taken away while they fire.
+# Probes in processes next to the kernel's own, in processes and consumers that are killed, and
+# enabled and disabled while they fire.
 tracing=/sys/kernel/tracing
 
 echo 'beside a uprobe'

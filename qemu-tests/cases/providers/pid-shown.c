@@ -3,7 +3,8 @@
 
 /*
  * @gcc: -no-pie
- * A program that executes an instruction which can only be executed elsewhere: pid-shown WORD... `where` tells its address.
+ * A program with an instruction that can only be executed out of line: pid-shown WORD... `where`
+ * prints its address.
  */
 
 #include <stdio.h>
@@ -12,7 +13,7 @@
 
 #include "wait-word.h"
 
-/* Loads what is at an address. */
+/* Loads from an address. */
 void loads(const void *at);
 __asm__(".text\n.globl loads\n.type loads, @function\nloads:\n"
 	"	movups (%rdi), %xmm0\n"
@@ -32,7 +33,7 @@ int main(int argc, char **argv)
 			loads(text);
 		else if (!strcmp(argv[i], "fault"))
 			loads(NULL);
-		/* From now on nothing becomes executable that was not. */
+		/* From now on nothing can be made executable. */
 		else if (!strcmp(argv[i], "mdwe"))
 			printf("mdwe %d\n", prctl(65 /* PR_SET_MDWE */, 1 /* PR_MDWE_REFUSE_EXEC_GAIN */, 0, 0, 0));
 		fflush(stdout);

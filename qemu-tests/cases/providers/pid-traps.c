@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 /*
- * Instructions of each kind that a probe's breakpoint may cover: pid-traps [WORD...]. Each word is a piece of work; results are printed.
+ * Instructions of each kind that a probe's breakpoint may cover: pid-traps [WORD...]. Each word
+ * is a piece of work; results are printed.
  */
 
 #include <signal.h>
@@ -16,7 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Stores, loads, flags, calls: 13 instructions, of which all but `popq` into memory are done without uprobes, which come back twice for it. */
+/* Stores, loads, flags, calls: 13 instructions, of which all but `popq` into memory are executed
+ * without uprobes; that one enters uprobes twice. */
 long common(long n, long *at);
 __asm__(".text\n.globl common\n.type common, @function\ncommon:\n"
 	"	endbr64\n"
@@ -34,7 +36,7 @@ __asm__(".text\n.globl common\n.type common, @function\ncommon:\n"
 	"	ret\n"
 	".size common, .-common\n");
 
-/* With a stack that is not aligned, pushes and pops across words and pages. */
+/* With an unaligned stack: pushes and pops across words and pages. */
 long crooked(long n, char *stack);
 __asm__(".text\n.globl crooked\n.type crooked, @function\ncrooked:\n"
 	"	mov %rsp, %rdx\n"
@@ -45,14 +47,14 @@ __asm__(".text\n.globl crooked\n.type crooked, @function\ncrooked:\n"
 	"	ret\n"
 	".size crooked, .-crooked\n");
 
-/* A page of its own. */
+/* On a page of its own. */
 long lone(long n);
 __asm__(".text\n.p2align 12\n.globl lone\n.type lone, @function\nlone:\n"
 	"	lea 1(%rdi), %rax\n"
 	"	ret\n"
 	".size lone, .-lone\n.p2align 12\n");
 
-/* Goes down the stack into pages that nobody has touched. */
+/* Descends the stack into pages that have never been touched. */
 long deep(long n);
 __asm__(".text\n.globl deep\n.type deep, @function\ndeep:\n"
 	"	push %rbp\n"
@@ -67,7 +69,7 @@ __asm__(".text\n.globl deep\n.type deep, @function\ndeep:\n"
 	"	ret\n"
 	".size deep, .-deep\n");
 
-/* What uprobes refuse, and what they have store a flag that is theirs. */
+/* An instruction that uprobes refuse, and one with which they would store a flag of their own. */
 long table(long n);
 __asm__(".text\n.globl table\n.type table, @function\ntable:\n"
 	"	lea 1f(%rip), %rax\n"
@@ -80,14 +82,14 @@ __asm__(".text\n.globl table\n.type table, @function\ntable:\n"
 	"	ret\n"
 	".size table, .-table\n");
 
-/* Left by such a jump. */
+/* A function that is left by such a jump. */
 long leap(long n);
 __asm__(".text\n.globl leap\n.type leap, @function\nleap:\n"
 	"	lea lone(%rip), %rax\n"
 	"	notrack jmp *%rax\n"
 	".size leap, .-leap\n");
 
-/* How many steps a debugger makes from here to the end. */
+/* How many steps a debugger makes through a child, from here to its end. */
 static long steps(void)
 {
 	long count = 0;
@@ -110,7 +112,7 @@ static long steps(void)
 	return WEXITSTATUS(status) == 9 ? count : -1;
 }
 
-/* The same in this process, which has the probes, by its own trap flag. */
+/* The same in this process, which has the probes, with its own trap flag. */
 static volatile sig_atomic_t traps;
 
 static void on_trap(int sig)
@@ -134,7 +136,7 @@ static long own_steps(long (*body)(long))
 	return n * 100 + traps;
 }
 
-/* Something else where lone() was: a breakpoint of the program's own, and a return. */
+/* Other code where lone() was: a breakpoint of the program's own, and a return. */
 static long instead(void)
 {
 	uint8_t *page = mmap((void *)lone, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
@@ -177,7 +179,7 @@ int main(int argc, char **argv)
 		} else if (!strcmp(word, "table")) {
 			printf("table %ld %ld\n", table(1) + table(2), leap(1) + leap(2));
 		} else if (!strcmp(word, "fork")) {
-			/* What follows is the child's. */
+			/* The child continues with the remaining words. */
 			pid_t child = fork();
 			int status = 0;
 
@@ -188,7 +190,8 @@ int main(int argc, char **argv)
 		} else if (!strcmp(word, "instead")) {
 			printf("instead %ld\n", instead());
 		} else if (!strcmp(word, "full")) {
-			/* No page of the stack is left: the program dies where it would have. */
+			/* No stack page is left: the program dies where it would have without
+			 * probes. */
 			struct rlimit limit = { 1 << 20, 1 << 20 };
 
 			setrlimit(RLIMIT_STACK, &limit);

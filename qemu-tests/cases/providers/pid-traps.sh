@@ -3,7 +3,8 @@
 #
 # @limit: 120
 # @debug: quick
-# Breakpoints that are answered at once, and those that are left to the kernel's uprobes, which count what they are asked for.
+# Breakpoints that are handled at once, and those that are left to the kernel's uprobes, whose
+# handler is counted.
 t() {
 	echo "$1"
 	dtrace -x temporal -qn 'fbt::uprobe_notify_resume:entry /pid == $target/ { @elsewhere = count(); }
@@ -20,7 +21,8 @@ t 'steps of a debugger' 'pid$target:a.out:lone:entry { @ = count(); }' steps
 t 'own steps' 'pid$target:a.out:lone: { @[probename] = count(); }' own
 t 'without uprobes' 'pid$target:a.out:table:,pid$target:a.out:leap:return { @[probefunc, probename] = count(); }' table
 t 'own steps without uprobes' 'pid$target:a.out:table: { @[probename] = count(); }' table-own
-# The child begins with its parent's breakpoints, and with uprobes' at the pop into memory, which makes any other there look like theirs.
+# The child begins with its parent's breakpoints, and with uprobes' at the pop into memory, which
+# makes any other breakpoint there look like theirs.
 echo 'a child without uprobes'
 dtrace -x follow=fork -qn 'pid$target:a.out:table:,pid$target:a.out:common:e { @[pid == $target, probefunc, probename] = count(); }' -c 'pid-traps common fork table'
 echo N >/sys/module/dtrace/parameters/own_breakpoints

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// A program whose compiler has told of its types in the short form.
+// A program with type information in the short form (CTF).
 // @gcc: -O1 -gctf -rdynamic
 
 enum colour { RED, GREEN = 7 };

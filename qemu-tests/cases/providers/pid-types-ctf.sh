@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 60
-# Types of arguments that the compiler has told in the short form (CTF), which is left in a stripped program.
+# Types of arguments from the short form of type information (CTF), which stays in a stripped
+# program.
 t() { echo "$1"; shift; dtrace "$@" 2>&1 | sed 's/pid[0-9][0-9]*:/pidN:/'; }
 
 show='pid$target:a.out:area:entry {

@@ -3,7 +3,7 @@
 
 /*
  * @gcc: -g
- * A program whose types and lines are told. Lines are counted by the case that is called as this is.
+ * A program with type and line information. The case of the same name names line numbers here.
  */
 
 #include <unistd.h>
@@ -61,13 +61,13 @@ FUNCTION void second(int n)
 
 typedef struct pair twins;
 
-/* Eight have registers, the others are on the stack. */
+/* Eight are in registers, the others on the stack. */
 FUNCTION float mean(float a, double b, int n, double c, double d, double e, double f, float g, float h, double i, int m, float j)
 {
 	return (a + b + c + d + e + f + g + h + i + j) / n + m;
 }
 
-/* Its float comes as a double. */
+/* Its float is passed as a double. */
 FUNCTION int old(a, b, n) double a; float b; int n;
 {
 	return a + b + n;

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 120
-# Types of arguments and source lines, as the compiler of a program has told them; and a program that nobody tells anything of.
+# Types of arguments and source lines from a program's debug information; and a program without any.
 t() { echo "$1"; shift; dtrace -x temporal "$@" 2>&1 | sed 's/pid[0-9][0-9]*:/pidN:/'; }
 
 t 'arguments' -qn 'pid$target:a.out:area:entry {

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 /*
- * Calls functions of known arguments, results and numbers: pid-work [WORD...]. Each word is a piece of work; the results are printed.
+ * Calls functions with known arguments and results, a known number of times: pid-work [WORD...].
+ * Each word is a piece of work; the results are printed.
  */
 
 #include <pthread.h>
@@ -34,7 +35,8 @@ FUNCTION long twice(long n)
 	return 2 * n;
 }
 
-/* Leaves by a conditional jump to another function, by a jump through a register, and by a return. */
+/* Leaves by a conditional jump to another function, by a jump through a register, and by a
+ * return. */
 long leave(long n);
 __asm__(".text\n.globl leave\n.type leave, @function\nleave:\n"
 	"	cmp $1, %rdi\n"
@@ -50,7 +52,8 @@ __asm__(".text\n.globl leave\n.type leave, @function\nleave:\n"
 	"	ret\n"
 	".size leave, .-leave\n");
 
-/* Instructions that the kernel's own probes refuse, or execute as something else. None of them is executed. */
+/* Instructions that the kernel's own probes refuse, or execute as something else. None of them is
+ * executed, because they follow the `ret`. */
 long odd(long n);
 __asm__(".text\n.globl odd\n.type odd, @function\nodd:\n"
 	"	mov %rdi, %rax\n"
@@ -82,7 +85,7 @@ static void on_stop(int sig)
 	stop = sig;
 }
 
-/* Calls grow() until it is told to stop; how often it gave a wrong result. */
+/* Calls grow() until SIGUSR2; returns how often the result was wrong. */
 static long busy(void)
 {
 	long wrong = 0;
@@ -162,7 +165,7 @@ int main(int argc, char **argv)
 		} else if (!strcmp(word, "wait")) {
 			wait_for_signal();
 		} else if (!strcmp(word, "where")) {
-			/* Where grow() is in the program's file. */
+			/* The offset of grow() in the program's file. */
 			printf("%#lx\n", (long)((char *)(void *)grow - &__executable_start));
 		} else if (!strcmp(word, "long")) {
 			printf("long %ld\n", (long)count((void *)200000L));

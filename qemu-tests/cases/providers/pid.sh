@@ -3,7 +3,8 @@
 #
 # @limit: 120
 # @debug: quick
-# Functions and instructions of a process: what its probes pass, how often they fire, and that it computes what it would without.
+# Functions and instructions of a process: the arguments of its probes, how often they fire, and
+# that it computes the same as without.
 . ./printed
 
 t 'arguments, results' -qn 'pid$target:a.out:sum8:entry { printf("%d %d %d %d %d %d %d %d\n", arg0, arg1, arg2, arg3, arg4, arg5, arg6, arg7); }

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 90
-# Every event of proc with its arguments, in the program that causes it; what happens at once on two CPUs is sorted.
+# Every event of proc with its arguments, in the program that causes it; the output is sorted,
+# because two CPUs may cause events at the same time.
 core_pattern=$(cat /proc/sys/kernel/core_pattern)
 echo core >/proc/sys/kernel/core_pattern
 cd /tmp

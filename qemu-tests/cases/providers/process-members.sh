@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 60
-# What lwpsinfo_t and psinfo_t say of a process that somebody sends a signal to, beside what /proc says.
+# Compares the members of lwpsinfo_t and psinfo_t of a process that receives a signal with /proc.
 cat >/tmp/members.d <<'D'
 proc:::signal-send, proc:::signal-discard
 /args[1]->pr_pid == $1/
@@ -15,13 +15,14 @@ proc:::signal-send, proc:::signal-discard
 	exit(0);
 }
 D
-# Waits until the process is blocked in one of the system calls.
+# Waits until the process is blocked in one of the given system calls.
 blocked() {
 	process=$1
 	shift
 	until grep -qE "^($(echo "$@" | tr ' ' '|')) " /proc/$process/syscall; do sleep 0.1; done
 }
-# Sets a shell variable for each member of the process. Processor 1 is left to those who are looked at.
+# Sets a shell variable for each member of the process. dtrace runs on CPU 0 and leaves CPU 1 to the
+# examined processes.
 look() {
 	unset flag syscall stype size rssize cpu pri oldpri wchan position
 	eval "$(taskset -c 0 dtrace -qs /tmp/members.d -c "sh -c 'kill -WINCH $1'" "$1")"

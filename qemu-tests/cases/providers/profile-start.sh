@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 60
-# Whoever enables a timer waits for no thread of a CPU: a busy one does not let its threads run soon, and others wait for him.
-# What the scheduler does while a CPU comes may be out of RCU's sight, which is told.
+# Enabling a timer does not wait for a thread of any CPU: a busy CPU may not run its threads for
+# long, and other operations wait behind the caller. While a CPU comes online, the scheduler may
+# fire probes where RCU is not watching; dtrace reports these as drops, so stderr is discarded.
 while_done() {
 	dtrace -qn 'sched:::on-cpu /execname == "cpuhp/0" || execname == "cpuhp/1"/ { n++; }
 		END { printf("%s: %s\n", $$1, n > 0 ? "threads ran" : "none ran"); }' -c "$2" "$1" 2>/dev/null | grep .

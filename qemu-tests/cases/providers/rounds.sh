@@ -3,9 +3,10 @@
 #
 # @limit: 300
 # @slow: hundreds of enablings
-# Enabled and disabled again and again while the functions are being called. Returns are among them, and a call that was
-# entered in one round may return in another, or when nothing is enabled. Less often on the debug kernel, which sees what is wrong
-# with it the first time. By hand, for longer: `provider-check rounds 1000 'fbt::vfs_*:'`.
+# Enables and disables functions repeatedly while they are being called. Their returns are enabled
+# too, so a call that was entered in one round can return in another round or while nothing is
+# enabled. The debug kernel gets fewer rounds because it detects an error at its first occurrence.
+# For a longer run by hand: `provider-check rounds 1000 'fbt::vfs_*:'`.
 rounds=250
 case $(uname -r) in *-debug) rounds=30 ;; esac
 while :; do cat /proc/self/stat /etc/passwd; done >/dev/null 2>&1 &

@@ -2,8 +2,9 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * Causes events of the provider sched: on CPU 0 it sleeps, yields while it is alone, works beside another, lessens the priority of
- * others that run on CPU 1, and changes its own and its policy.
+ * Causes the events of the provider sched: on CPU 0 it sleeps, yields while it is alone, works
+ * beside another process, lowers the priority of other processes that run on CPU 1, and changes
+ * its own priority and scheduling policy.
  */
 
 #define _GNU_SOURCE
@@ -33,7 +34,8 @@ static void work(int ms)
 	while ((now.tv_sec - start.tv_sec) * 1000 + (now.tv_nsec - start.tv_nsec) / 1000000 < ms);
 }
 
-/* Makes the thread that runs on the other CPU, one of two that both want it, less important: its CPU is told. */
+/* Lowers the priority of whichever of two competing processes runs on the other CPU, so that the
+ * kernel makes that CPU reschedule. */
 static void demote(void)
 {
 	pid_t busy[2];

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 90
-# Every event of sched, in a program that causes it or, where another task must do that, for that program.
+# Every event of sched, in the program that causes it or, if another task fires the probe, for that
+# program.
 cat >/tmp/sched.d <<'D'
 sched:::on-cpu /pid == $target/ { on++; self->on = 1; }
 sched:::off-cpu /self->on/ { off++; self->on = 0; same += args[0]->pr_lwpid == tid; }

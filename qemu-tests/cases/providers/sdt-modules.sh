@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 120
-# Tracepoints of a module have probes as long as it is loaded, with typed arguments; also when it goes while they are enabled.
+# The tracepoints of a module have probes with typed arguments while the module is loaded. The
+# module can also be unloaded while they are enabled.
 found() { provider-check count 0 'sdt:ext4::' 2>&1 >/dev/null | awk '{ print ($1 > 0) ? "probes" : "none" }'; }
 modprobe -r ext4
 found

@@ -2,18 +2,19 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 240
-# The kernel's stack at probes of every provider: it begins with the code that did what the probe tells, `caller` is the same (a
-# sample's: what called the function that it is in), no frame is ours, and it goes on to where the kernel was entered, through
-# exceptions and interrupts.
+# The kernel stack at probes of every provider: it begins with the code that caused the event,
+# `caller` is the same (for a sample: the caller of the interrupted function), it contains no frame
+# of DTrace, and it reaches the kernel's entry point, also through exceptions and interrupts.
 sample=$(dirname "$(cat /run/vm/module)")/../provider/dtrace_sample.ko
 modprobe brd rd_nr=1 rd_size=4096
 insmod "$sample"
-# In the debug kernel the call of a tracepoint is a function of its own, whose frame comes before the others' first, and ip_local_out()
-# is inlined.
+# In the debug kernel the call of a tracepoint is a separate function, whose frame precedes the
+# others, and ip_local_out() is inlined.
 between= inlined=
 case $(uname -r) in *-debug) between='vmlinux`__do_trace_' inlined='s/`__ip_queue_xmit to /`ip_local_out to /' ;; esac
-# at PROBE PREDICATE COMMAND [CLAUSE]: the first frame and the last, by what exceptions and interrupts they are joined, whether the
-# first is the caller, and how many are ours.
+# at PROBE PREDICATE COMMAND [CLAUSE]: prints the first and the last frame, the exceptions and
+# interrupts between them, whether the first frame is `caller`, and how many frames belong to
+# DTrace.
 at() {
 	rm -f /tmp/stack
 	dtrace -qn "$4 $1 /($2) && !seen++/ { printf(\"caller %a\n\", caller); stack(); }" -o /tmp/stack -c "$3" >/dev/null 2>&1
@@ -43,12 +44,13 @@ at udp:::send "$mine" 'net-events udp 4'
 at tcp:::connect-request "$mine" 'net-events tcp 4'
 at tcp:::state-change "$mine" 'net-events tcp 4'
 at sample:::write-start "$mine" 'dd if=/proc/version of=/proc/dtrace_sample count=1'
-# Memory that a system call writes to and that is not there yet; and the clock's interrupt of a CPU that has nothing to do.
+# A system call writes to memory that is not present yet; the clock interrupts an idle CPU.
 at fbt::handle_mm_fault:entry "self->in" 'dd if=/dev/zero of=/dev/null bs=256k count=1' \
 	"fbt::vfs_read:entry /$mine/ { self->in = 1; } fbt::vfs_read:return /self->in/ { self->in = 0; }"
 at sched:::tick 'curthread->pid == 0' 'sleep 1'
 rmmod dtrace_sample brd
-# A function that jumps to another one leaves that its place on the stack: who called is told as where its own return is not hooked.
+# A function that ends in a jump to another one leaves its return address to it. `caller` in the
+# second function is the same whether the return of the first one is hooked or not.
 for also in '' ', fbt::__x64_sys_read:return'; do
 	dtrace -qn "fbt::ksys_read:entry$also /pid == \$target && probename == \"entry\"/ { printf(\"%a\", caller); stack(1); }" \
 		-c 'cat /etc/passwd' | sed '/:/d; s/^ *//; /^$/d' >"/tmp/callers$also"

@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# System calls of 32-bit programs: arguments, value and errno; both kinds of a call whose function is one, and of both together.
+# System calls of 32-bit programs: arguments, value and errno. Also a call whose 64-bit and 32-bit
+# kinds share one function: each kind alone and both together.
 provider-check values syscall:ia32:open:entry arg1 arg2 -- ia32-events 2>/dev/null
 provider-check values syscall:ia32:open:return arg0 arg1 errno -- ia32-events 2>/dev/null
 provider-check values syscall:ia32:kill:entry arg0 arg1 -- ia32-events 2>/dev/null

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 /*
- * System calls that are given memory which is not there yet: syscall-pages WORD.... Each word is a piece of work; results are printed.
+ * Usage: syscall-pages WORD.... Makes system calls with memory that is not present yet. Each
+ * word names a piece of work, whose result it prints.
  */
 
 #define _GNU_SOURCE
@@ -24,7 +25,7 @@
 
 static char file[] = "/tmp/syscall-pages";
 
-/* A page of a file that is not in the page tables. */
+/* Returns a page of a file that is not in the page tables. */
 static char *map(void)
 {
 	int fd = open(file, O_RDWR | O_CREAT, 0600);
@@ -39,7 +40,7 @@ static char *map(void)
 	return at;
 }
 
-/* open() of a program of 32 bits. */
+/* open() by the system call interface of 32-bit programs. */
 static long open_ia32(const char *name)
 {
 	long result;
@@ -48,7 +49,7 @@ static long open_ia32(const char *name)
 	return result;
 }
 
-/* Memory whose pages another program is to bring, that does not. */
+/* Returns memory registered with a userfaultfd that never provides its pages. */
 static char *unanswered(void)
 {
 	char *at = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -74,7 +75,7 @@ static void work(const char *word, char *at)
 		madvise(at, PAGE, MADV_DONTNEED);
 		failed = syscall(SYS_access, at, F_OK) + syscall(SYS_access, at, F_OK);
 	} else if (!strcmp(word, "low")) {
-		/* The same page, where a program of 32 bits can name it. */
+		/* Moves the page to an address that fits into 32 bits. */
 		at = mremap(at, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)0x10000000);
 		madvise(at, PAGE, MADV_DONTNEED);
 		failed = open_ia32(at) == -ENOENT;
@@ -84,7 +85,7 @@ static void work(const char *word, char *at)
 	} else if (!strcmp(word, "none")) {
 		failed = syscall(SYS_access, 16, F_OK) < 0 && errno == EFAULT;
 	} else if (!strcmp(word, "unanswered")) {
-		/* No descriptor: the call itself does not look at it. */
+		/* The descriptor is invalid, so the call itself does not read the buffer. */
 		failed = write(-1, unanswered(), 8) < 0 && errno == EBADF;
 	}
 	printf("%s %ld\n", word, failed);

@@ -3,9 +3,11 @@
 #
 # @limit: 240
 # @debug: quick
-# Clauses that load memory of the program which is not there yet when it calls the system: it comes, and the call goes on as it was.
+# Clauses that load memory of the program which is not present when it makes the system call: the
+# page is brought in, and the call continues unchanged.
 masked() { sed -E 's/ID [0-9]+: /ID N: /; s/0x[0-9a-f]{8,}/ADDRESS/'; }
-# What the program says, what dtrace complains of, and what it was to say, which come in any order.
+# Prints the output of the program, the complaints of dtrace, and the output of the D script, which
+# otherwise come in any order.
 t() {
 	echo "$1"
 	rm -f /tmp/told
@@ -23,7 +25,7 @@ t 'nobody answers' 'syscall::write:entry /pid == $target && arg0 == -1/ { trace(
 t 'the stack of a call that waited is that of one that did not' 'int n, same, depth; uintptr_t from;
 	syscall::access:entry /pid == $target/ { this->name = copyinstr(arg0); same += ++n > 1 && depth == stackdepth && from == caller && depth > 1 && from != 0;
 		depth = stackdepth; from = caller; printf("%s, ", this->name); } END { printf("%d same\n", same); }' twice
-# There ftrace goes on with the BPF program's own trampoline, so nothing is brought.
+# Here ftrace continues with the trampoline of the BPF program, so no page is brought in.
 echo 'beside a BPF program'
 rm -f /tmp/told
 BPF_FUNCTION=__x64_sys_access bpf-events dtrace -x temporal -x switchrate=1hour -qn 'long n, loaded, failed; syscall::access:entry /pid == $target/ { n++; this->name = copyinstr(arg0); loaded++; }

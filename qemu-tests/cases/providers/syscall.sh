@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @debug: quick
-# Arguments at the entry, value and errno at the return; calls that share a function with others; types; a call that
-# a signal ends.
+# Arguments at the entry; value and errno at the return; calls that share a function with others;
+# types; a call that a signal interrupts.
 provider-check values syscall::kill:entry arg0 arg1 -- sh -c 'kill -0 1' 2>/dev/null | grep -x '1 0'
 provider-check values syscall::openat:return arg0 arg1 errno -- cat /nonesuch 2>/dev/null | grep -x -- '-2 -2 2' | sort -u
 provider-check run syscall::getppid:entry syscall::getppid:return -- sh -c true 2>/dev/null

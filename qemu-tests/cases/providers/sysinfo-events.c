@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-/* A message sent and received, two operations on a semaphore, three calls of vfork(). */
+/* Sends and receives a message, performs two operations on a semaphore, and calls vfork() three
+ * times. */
 
 #include <err.h>
 #include <stdlib.h>

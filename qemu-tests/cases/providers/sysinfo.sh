@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 90
-# Statistics grow by what a command is known to do.
+# The statistics grow by the amounts that each command is known to cause.
 count() { dtrace -qn "$1:::$2 /${4:-pid} == \$target/ { @ = sum(arg0); } END { printa(\"%@d\\n\", @); }" -c "$3" | sed '/^$/d'; }
 copy='dd if=/dev/zero of=/dev/null bs=1000 count=50 status=none'
 [ "$(count sysinfo sysread "$copy")" -ge 50 ] && echo sysread
 [ "$(count sysinfo syswrite "$copy")" -ge 50 ] && echo syswrite
 [ "$(count sysinfo readch "$copy")" -ge 50000 ] && echo readch
 count sysinfo writech "$copy"
-# The calls of 32-bit programs count as well: five of each kind, of 1000 bytes.
+# The calls of 32-bit programs count as well: five of each kind, 1000 bytes each.
 dtrace -qn 'syscall::getppid:return /pid == $target/ { calls++; }
 	sysinfo:::sysread, sysinfo:::syswrite, sysinfo:::readch, sysinfo:::writech /pid == $target && calls == 1/ { @[probename] = sum(arg0); }
 	END { printa("32 bits: %s %@d\n", @); }' -c ia32-transfers | sed '/^$/d' | sort
@@ -32,7 +32,7 @@ fresh='import mmap; m = mmap.mmap(-1, 409600, flags=mmap.MAP_PRIVATE | mmap.MAP_
 for n in range(0, 409600, 4096): m[n] = 1'
 echo "$fresh" >/tmp/fresh.py
 [ "$(count vminfo zfod 'python3 /tmp/fresh.py')" -ge 100 ] && echo zfod
-# In pages that are mapped many at once, too.
+# Also counts every page of a huge page.
 cat >/tmp/huge.py <<'P'
 import mmap
 m = mmap.mmap(-1, 8 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
@@ -41,14 +41,16 @@ for n in range(0, 8 << 20, 4096): m[n] = 1
 P
 [ "$(count vminfo zfod 'python3 /tmp/huge.py')" -ge 2048 ] && echo 'zfod of huge pages'
 [ "$(count vminfo as_fault 'python3 /tmp/fresh.py')" -ge 100 ] && echo as_fault
-# Each fault once, how often ever it is tried: what is to be read is waited for without the locks, and tried again.
+# A fault counts once, however often it is retried: to read data, the kernel waits without the locks
+# and then retries.
 echo 1 >/proc/sys/vm/drop_caches
 dtrace -qn 'fbt::handle_mm_fault:return /pid == $target && arg1 & 0x400/ { tried++; }
 	fbt::handle_mm_fault:return /pid == $target && !(arg1 & 0x400)/ { ended++; }
 	vminfo:::as_fault /pid == $target/ { faults += arg0; }
 	END { printf("faults that were tried again: %d, as_fault is of ends: %d\n", tried > 0, faults == ended); }' -c 'python3 -c pass' | sed '/^$/d'
 [ "$(count vminfo prot_fault 'proc-events')" -gt 0 ] && echo prot_fault
-# The kernel's own memory, by an event that reads where there is none; not what it copies to a program.
+# A fault on the kernel's own memory: a kprobe event that reads an unmapped address. Copying to a
+# program is not such a fault.
 t=/sys/kernel/tracing
 mountpoint -q $t || mount -t tracefs none $t
 echo 'p:case/reads vfs_read nothing=@0xffffffff00000000:u64' >$t/kprobe_events

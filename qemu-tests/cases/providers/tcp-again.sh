@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 60
-# A connection that is in time-wait begins again, of both versions of IP: who listens receives what asks for it, nobody else.
+# Restarts a connection that is in time-wait, with both versions of IP: the listening socket
+# receives the new SYN, no other one.
 for version in 4 6; do
 	dtrace -qn 'tcp:::receive /args[4]->tcp_dport == 4321 && (args[4]->tcp_flags & (TH_SYN | TH_ACK)) == TH_SYN/ {
 		printf("asked of %s\n", tcp_state_string[args[3]->tcps_state]);

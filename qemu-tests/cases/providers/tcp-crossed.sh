@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 60
-# A connection that both ends have asked for, of both versions of IP: it is established, not accepted.
+# A connection that both ends request at the same time, with both versions of IP:
+# connect-established fires, accept-established does not.
 for version in 4 6; do
 	dtrace -qn 'tcp:::connect-request, tcp:::connect-established, tcp:::accept-established /args[4]->tcp_dport == 4325/ {
 		printf("%s of %d\n", probename, args[3]->tcps_lport);

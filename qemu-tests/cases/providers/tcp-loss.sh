@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 120
-# Segments that are lost, of both versions of IP: whether one was sent before is told as its numbers have it. What takes no numbers is
-# not sent again. A connection is asked for once.
+# Lost segments, with both versions of IP: tcps_retransmit agrees with the sequence numbers on
+# whether a segment was sent before. A segment that consumes no sequence numbers is not a
+# retransmission. connect-request fires once.
 cat >/tmp/loss.d <<'D'
 uint32_t sent;
 int begun;

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 120
-# A connection's life and a refusal, both ends on this machine, of both versions of IP. What is sent is received: the bytes, and the
-# segments that ask, grant and refuse; others may be merged on the way.
+# The life of a connection and a refused connection, both ends on this machine, with both versions
+# of IP. The test compares what is sent and received: the bytes, and the segments that request,
+# accept and refuse. The other segments may be merged on the way.
 cat >/tmp/tcp.d <<'D'
 tcp:::send, tcp:::receive
 /args[4]->tcp_sport / 10 == 432 && args[4]->tcp_dport / 10 == 432/ {

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 120
-# Probes that are made to order are 4,096 of a provider. Where there are as many, those that nobody has enabled make room; what is traced stays,
-# and so does what there always is.
+# A provider makes at most 4,096 probes on request. At the limit, probes that are not enabled make
+# room; enabled probes and those that always exist stay.
 dir=/tmp/to-order
 mkdir -p $dir
 names() { dtrace -lP profile | awk 'NR > 1 { print $NF }' | sort; }

@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What translators tell of a process and a thread (also of a 32-bit program), of a file and of a disk.
+# What the translators report about a process and a thread (also of a 32-bit program), a file and a
+# disk.
 mkdir /tmp/folder
 echo text >/tmp/folder/file
 cat >/tmp/process.d <<'D'
@@ -19,7 +20,7 @@ syscall::read:entry
 }
 D
 dtrace -qs /tmp/process.d -c 'env -i A=1 taskset -c 1 cat /tmp/folder/file' | grep -v '^text$'
-# An ELF file of 32 bits: getpid() and exit().
+# A 32-bit ELF file that calls getpid() and exit().
 header='\x7fELF\1\1\1\0\0\0\0\0\0\0\0\0\2\0\3\0\1\0\0\0\x54\x80\4\x08\x34\0\0\0\0\0\0\0\0\0\0\0\x34\0\x20\0\1\0\0\0\0\0\0\0'
 segment='\1\0\0\0\0\0\0\0\0\x80\4\x08\0\x80\4\x08\x64\0\0\0\x64\0\0\0\5\0\0\0\0\x10\0\0'
 printf "$header$segment"'\xb8\x14\0\0\0\xcd\x80\xb8\1\0\0\0\x31\xdb\xcd\x80' >/tmp/program32
@@ -30,7 +31,7 @@ dtrace -qn 'syscall:ia32:getpid:entry { argv = (uint32_t *)copyin(curpsinfo->pr_
 	exit(0); }' -c '/tmp/program32 one two'
 dtrace -qn 'syscall::getppid:entry /pid == $target/ {
 	printf("%d of %d threads dead\n", curpsinfo->pr_nzomb, curpsinfo->pr_nlwp); }' -c first-thread-ends
-# A CPU that has nothing to do has no program, and no memory of one.
+# An idle CPU runs no program, so there is no program's memory to read the arguments from.
 dtrace -x cpu=0 -qn 'profile-97 /pid == 0/ { printf("idle: [%s]\n", curpsinfo->pr_psargs); exit(0); } ERROR { exit(1); }'
 echo 'sh -c "kill -9 \$\$"; :' >/tmp/dies
 dtrace -qn 'proc:::exit /ppid == $target && args[0] == CLD_KILLED/ { printf("killed\n"); exit(0); }' -c 'sh /tmp/dies' 2>/dev/null

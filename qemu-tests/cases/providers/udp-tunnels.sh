@@ -3,7 +3,7 @@
 #
 # @limit: 60
 # @debug: never
-# Datagrams that go through a tunnel, which sends packets that are none.
+# Datagrams that go through a tunnel. The packets that the tunnel itself sends are not datagrams.
 modprobe -a dummy ipip ip6_tunnel
 ip link add near type dummy
 ip link add through4 type ipip local 10.98.0.1 remote 10.98.0.2

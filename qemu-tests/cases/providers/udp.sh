@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 60
-# A datagram that this machine sends itself, of both versions of IP; and one with other headers before its own.
+# A datagram from this machine to itself, with both versions of IP; and one with other headers
+# before the UDP header.
 for version in 4 6; do
 	dtrace -qn 'udp:::send, udp:::receive /args[4]->udp_dport == 4321/ {
 		printf("%s %d %d bytes %d, %d of version %d, %s to %s, socket %d to %d %s %s %d\n", probename,

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-/* A program with probes that have no definition: arguments of each kind of type. */
+/* A program whose probes have no definition, with arguments of each kind of type. */
 
 #include <stddef.h>
 
@@ -18,7 +18,7 @@ int main(int argc, char **argv)
 	short narrow = -7;
 
 	(void)argv;
-	/* The page is there from here on. */
+	/* Touches the page of the constants so that it is present when the probes fire. */
 	narrow -= *(volatile const char *)constant - 'c';
 	DTRACE_PROBE(any, nothing);
 	DTRACE_PROBE4(any, numbers, number, byte, narrow, -1LL);

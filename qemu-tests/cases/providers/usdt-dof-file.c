@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 /*
- * A program with DOF in its file, which it does not register: usdt-dof-file.
+ * Usage: usdt-dof-file. A program with DOF in its file, which it does not register.
  */
 
 #include <stdio.h>

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 /*
- * A program that registers probes when it runs: usdt-dof [WORD...]. Each word is a piece of work. The device stays open.
+ * Usage: usdt-dof [WORD...]. A program that registers probes at run time. Each word names a
+ * piece of work. The device stays open.
  */
 
 #define _GNU_SOURCE
@@ -22,7 +23,7 @@
 #include "wait-word.h"
 
 extern const char __executable_start[];
-/* Relative to where the program lies. */
+/* The address at which the program is loaded. */
 static uint64_t base;
 #define ADDRESS(function) 0
 static struct image good = IMAGE(T_WORK, 2, ADDRESS), third = IMAGE(T_WORK, 3, ADDRESS);
@@ -50,7 +51,7 @@ static long add(const char *module, const void *image)
 	return ioctl(helper, DTRACEHIOC_ADDDOF, &object);
 }
 
-/* One word of the image is something else. */
+/* Registers a copy of the image in which one field has another value. */
 static void change(const char *what, size_t offset, size_t size, uint64_t value)
 {
 	static struct image bad;
@@ -67,7 +68,7 @@ static void change(const char *what, size_t offset, size_t size, uint64_t value)
 }
 #define CHANGE(field, value) change(#field, offsetof(struct image, field), sizeof(good.field), value)
 
-/* As many of the largest as there is room for, 30 at most. */
+/* Registers as many objects of the maximum size as fit, at most 30. Returns their number. */
 static long add_large(void)
 {
 	static union {
@@ -86,7 +87,8 @@ static long add_large(void)
 	return n;
 }
 
-/* Three processes register what they can, at a time or one after the other; how many that were. */
+/* Three processes register as many objects as they can, at the same time or one after another.
+ * Returns the total number. */
 static long large(int at_a_time)
 {
 	int told[2], kept[2];
@@ -114,7 +116,7 @@ static long large(int at_a_time)
 	return sum;
 }
 
-/* Memory whose server does not answer. */
+/* Returns memory registered with a userfaultfd that never provides its pages. */
 static void *never_there(void)
 {
 	void *at = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -164,7 +166,8 @@ static void hostile(void)
 	CHANGE(secs[STRTAB].offset, sizeof(good));
 	CHANGE(secs[PROVIDER].ty, 0);
 	printf("large at a time: %ld, one after the other: %ld\n", large(1), large(0));
-	/* What is wrong within the image is the consumer's to find. */
+	/* Registration does not check the contents of the image (an invalid `offidx` here); the
+	 * consumer does. */
 	for (n = 0; n < 40 && answer >= 0; n++) {
 		many[0] = good;
 		many[0].probes[0].offidx = n;
@@ -201,7 +204,8 @@ int main(int argc, char **argv)
 
 			number = reported(word, ioctl(helper, 0x64746803, &object));
 		} else if (!strcmp(word, "plain")) {
-			/* Its addresses are the program's own. */
+			/* DTRACEHIOC_ADD has no base address: the addresses in the image are
+			 * absolute. */
 			struct image *image = malloc(sizeof(*image));
 
 			*image = good;

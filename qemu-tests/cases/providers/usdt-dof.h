@@ -2,8 +2,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 
 /*
- * Functions with sites as `dtrace -G` leaves them on other systems, and an image that describes them. ADDRESS(function) is the word that the
- * image has for a function.
+ * Functions with probe sites as `dtrace -G` of other systems makes them, and an image that
+ * describes them. ADDRESS(function) is the address that the image contains for a function.
  */
 
 #include <linux/dtrace.h>
@@ -14,7 +14,8 @@ int dof_asks(void);
 int dof_asks_by_address(void);
 long dof_tail(long a, long b, long c, long d, long e, long f, long g);
 
-/* In place of a call with eight arguments, of which two are on the stack; then of one with a double. */
+/* The NOPs replace a call with eight arguments, two of them on the stack, and then a call with a
+ * double. */
 __asm__(".text\n.globl dof_work\n.type dof_work, @function\ndof_work:\n"
 	"	push %rbp\n	mov %rsp, %rbp\n"
 	"	movabs $0xaaaaaaaaffffffff, %rdi\n	lea dof_text(%rip), %rsi\n	mov $3, %edx\n	mov $4, %ecx\n"
@@ -24,20 +25,20 @@ __asm__(".text\n.globl dof_work\n.type dof_work, @function\ndof_work:\n"
 	"	mov $42, %edi\n	movabs $0x3ff8000000000000, %rax\n	movq %rax, %xmm0\n"
 	"dof_other:	nop\n	nop\n	nop\n	nop\n	nop\n"
 	"	xor %eax, %eax\n	pop %rbp\n	ret\n.size dof_work, .-dof_work\n"
-	/* In place of a call at the end, which was a jump. */
+	/* The return and the NOPs replace a tail call, which was a jump. */
 	".globl dof_tail\n.type dof_tail, @function\ndof_tail:\n	mov $9, %eax\n"
 	"dof_jump:	ret\n	nop\n	nop\n	nop\n	nop\n.size dof_tail, .-dof_tail\n"
-	/* Whether somebody listens. */
+	/* The NOPs replace an is-enabled call. */
 	".globl dof_asks\n.type dof_asks, @function\ndof_asks:\n	xor %eax, %eax\n"
 	"dof_question:	nop\n	nop\n	nop\n	ret\n.size dof_asks, .-dof_asks\n"
-	/* The same, as it is since version 3. */
+	/* An is-enabled call in the form of DOF version 3 and later. */
 	".globl dof_asks_by_address\n.type dof_asks_by_address, @function\ndof_asks_by_address:\n"
 	"	pushq $0\n	mov %rsp, %rdi\n"
 	"dof_question3:	nop\n	nop\n	nop\n	nop\n	nop\n	pop %rax\n	ret\n"
 	".size dof_asks_by_address, .-dof_asks_by_address\n"
 	".section .rodata\ndof_text:	.asciz \"hello\"\n.text\n");
 
-/* Where the sites are in their functions: the lengths of the instructions above. */
+/* Offsets of the sites in their functions: the sums of the lengths of the instructions above. */
 #define SITE_OFFSET (1 + 3 + 10 + 7 + 5 + 5 + 6 + 6 + 5 + 2)
 #define OTHER_OFFSET (SITE_OFFSET + 5 + 4 + 5 + 10 + 5)
 #define JUMP_OFFSET 5

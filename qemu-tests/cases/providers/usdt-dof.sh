@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 180
-# Probes that a program registers by the helper device, or has as DOF in its file: what they pass, who asks for them, whose they are.
+# Probes that a program registers with the helper device or has as DOF in its file: what they pass,
+# who enables them, and to which program they belong.
 . ./traced
 passed='work$target:::passed { printf("%s %d %d %d, %x %s:%s:%s\n", copyinstr(arg0), args[1], args[2], args[3], arg2, probemod, probefunc, probename); }
 	work$target:::float { printf("%.2f\n", args[0]); } work$target:::tail { printf("tail %d\n", args[0]); }'
-# What registers when it runs has no types before.
+# Probes that a program registers at run time have no types when dtrace compiles the script.
 later=$(sed 's/args\[\([0-9]\)\]/arg\1/g; s/%.2f/%d/' <<<"$passed")
 
 echo 'nobody listens'
@@ -25,7 +26,7 @@ while_traced 'processes that begin later' 'work*:::tail { @[execname] = sum(arg0
 while_traced 'a child has them, another program has not' 'work*:::passed { @[probeprov == strjoin("work", lltostr(pid)) ? "own" : "another"] = count(); }' \
 	'usdt-dof register fork fire exec fire fork'
 
-# What they print depends on how many are held in time.
+# The output depends on how many of the processes dtrace holds in time.
 echo 'many at a time'
 rm -f /tmp/traced
 dtrace -Zqn 'work*:::tail, work*:::passed, work*:::said-it { @n[probename] = count(); } BEGIN { printf("begun\n"); } tick-60s { exit(1); }' >/tmp/traced 2>&1 &

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 240
-# Programs whose probes are made with our header and object: what is defined is what is seen.
+# Programs whose probes come from the header of `dtrace -h` and the object of `dtrace -G`: what
+# dtrace reports agrees with the definitions.
 . ./printed
 rm -rf /tmp/header && mkdir /tmp/header && cd /tmp/header || exit 1
 cat >shop.d <<'D'

@@ -3,12 +3,13 @@
 
 /*
  * @gcc: -g -m32 -nostdlib -static -fno-pie -no-pie -fno-stack-protector -fcf-protection=none
- * A program of 32 bits with a probe of its own, and with a number for who listens.
+ * A 32-bit program with a USDT probe and a semaphore that counts its consumers.
  */
 
 unsigned short wanted __attribute__((section(".probes"), used));
 
-/* Its arguments: a register, half of one, a constant, one on the stack, a global one. */
+/* Its arguments are in a register, half a register, a constant, on the stack and in a global
+ * variable. */
 int number __attribute__((used)) = -7;
 
 void tells(int n, int other);

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 120
-# Probes of programs of each kind, in files and processes of other namespaces, and of which a file tells by notes of one kind alone.
+# USDT probes of programs of each kind, of files and processes in other namespaces, and of files
+# with notes of only one kind.
 . ./traced
 echo 'i386'
 usdt-i386
@@ -10,7 +11,7 @@ dtrace -x temporal -qn 'small$target:::told { printf("%d %d %d %x %d in %s:%s by
 	-o /tmp/told -c usdt-i386 2>&1
 cat /tmp/told
 
-# at NAME COMMAND...: traces a program that waits by a pattern and by its number.
+# at NAME COMMAND...: traces a waiting program by a pattern and by its process id.
 at() {
 	waiting "$1" tell "${@:2}"
 	dtrace -ln 'work*:::said-it' 2>&1 | awk 'NR > 1 { print $3, $4 }'
@@ -22,7 +23,8 @@ at() {
 }
 elsewhere at usdt-work tell
 
-# What begins later, where nobody can open its file by the path that it has there.
+# Programs that start later, at a path where no process outside of their namespace can open the
+# file.
 echo 'later, in other namespaces'
 dtrace -x temporal -x holdtime=1sec -Zqn 'work*:::said-it { @[probemod, probefunc] = sum(arg0); } BEGIN { printf("begun\n"); }
 	END { printa("%s:%s %@d\n", @); }' >/tmp/later 2>&1 & its=$!
@@ -33,7 +35,7 @@ kill $its
 wait
 grep . /tmp/later
 
-# Each of the sample's sites has two notes.
+# Each site of the sample has two notes, one of each kind.
 cp "$(command -v shop-c)" /tmp/both
 objcopy --remove-section .note.stapsdt /tmp/both /tmp/usdt-alone
 objcopy --remove-section .note.usdt /tmp/both /tmp/stapsdt-alone

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 180
-# Probes that programs have of their own where the program, or the library, comes later than who traces: none is missed.
+# USDT probes of programs that start, and of libraries that are loaded, after tracing began: no
+# firing is missed.
 . ./traced
 
 while_traced 'programs that begin later' 'work*:::said-it { @[execname] = sum(arg0); @n = count(); }' \
@@ -20,7 +21,8 @@ options='-x holdtime=1sec'
 
 t 'a library of one process' -x holdtime=1sec -Zqn 'late$target:::greeted { printf("%d ", arg0); }' -c 'pid-loader open call close'
 t 'twice' -x holdtime=1sec -Zqn 'late$target:::greeted { printf("%d ", arg0); }' -c 'pid-loader open call close open call'
-# Who may be stopped in a system call is not held: what is missed is told.
+# A process that strace may stop in a system call is not held; dtrace reports that firings may be
+# missing.
 while_traced 'beside strace' 'late*:::greeted { @ = sum(arg0); }' 'strace -f -o /tmp/strace pid-loader open call' |
 	awk '/went on|107|7/ { told = 1 } NR == 1 { print } END { print told ? "traced or told" : "lost" }'
 
@@ -29,7 +31,8 @@ dtrace -Zqn 'nonesuch*:::x { } BEGIN { printf("begun\n"); }' >/tmp/traced 2>&1 &
 tracer=$!
 until_line begun /tmp/traced
 kill -STOP $tracer
-# 200 ms of the first program's, not of each file's, nor of the others'.
+# The stopped consumer delays the first program by 200 ms in total, not once per file, and does not
+# delay the other programs.
 cp "$(command -v usdt-work)" /tmp/usdt-other
 before=$(date +%s)
 for i in 1 2 3 4 5 6 7 8 9 10; do cp /tmp/usdt-other /tmp/usdt-$i; /tmp/usdt-$i tell; done | uniq -c

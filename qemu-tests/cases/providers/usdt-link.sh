@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 240
-# Programs whose probes are calls, which -G replaces and tells of in DOF; and the options of -G.
+# Programs whose probes are calls, which -G replaces and describes in DOF; and the options of -G.
 . ./traced
 rm -rf /tmp/link && mkdir /tmp/link && cd /tmp/link || exit 1
 cat >shop.d <<'D'
@@ -68,13 +68,12 @@ static __attribute__((constructor)) void registers(void)
 	close(fd);
 }
 C
-# Numbers that are of this build.
 compile() { gcc -O2 -fPIC -Wall -Wextra -Werror "$@"; }
 dtrace -h -s shop.d && compile -DDTRACE_DOF -c shop.c && cp shop.o before.o && dtrace -G -s shop.d shop.o -o dof.o || exit 1
 compile -o shop main.c shop.o dof.o && compile -shared -o libshop.so shop.o dof.o && compile -o with-library main.c ./libshop.so &&
 	compile -o registers main.c registers.c shop.o dof.o && objcopy --rename-section .SUNW_dof=.elsewhere registers registers-only
 for program in shop with-library registers; do ./$program; done
-# Who traces says what the program's own name for a type is.
+# The D script defines the program's own type name.
 seen='typedef int price_t; shop$target:::open { printf("%s:%s, ", probemod, probefunc); } shop$target:::sold { printf("%d %s, ", args[0], copyinstr(arg1)); @[probefunc] = count(); }
 	shop$target:::paid-by { printf("%d %d %s, ", args[0], arg0, basename(copyinstr(arg1))); }
 	shop$target:::weighed { printf("%.2f %d %d %d %d %d %d\n", args[0], args[1], args[2], args[5], args[7], args[8], copyinstr(arg9) == copyinstr((uintptr_t)args[9])); }'

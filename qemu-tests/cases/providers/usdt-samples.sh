@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 120
-# The samples of programs with probes, in C, C++, Rust and Python: what they pass is seen, whether dtrace begins before them or after.
+# The samples of programs with probes, in C, C++, Rust and Python: dtrace sees what they pass,
+# whether it starts before or after them.
 python="python3 -B $PWD/../../../samples/python/shop.py"
 mkdir /tmp/samples && cd /tmp/samples || exit 1
 begun() { dtrace -x temporal -x holdtime=1sec -o seen "$@" 2>&1; sed '/./!d' seen; rm seen; }

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 240
-# Many processes that end soon, under a wildcard: each firing has its names, and what is kept of those that have ended does not grow with them.
+# Many short-lived processes under a wildcard: each firing has its names, and the state that is kept
+# for ended processes does not grow with their number.
 
 . ./traced
 
@@ -20,7 +21,7 @@ while [ $n -lt $processes ]; do
 	usdt-work tell >/dev/null
 	n=$((n + 1))
 done
-# What is in the buffers yet was of the last.
+# Waits until dtrace has read the firings of the last processes from the buffers.
 sleep 2
 kept=$(($(mms) - before))
 [ $kept -lt 140 ] && echo 'few memories are kept' || echo "kept: $kept memories"

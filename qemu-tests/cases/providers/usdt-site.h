@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 
 /*
- * A probe of a program's own, as the assembler wants its note, so that an argument may lie wherever one can.
+ * A USDT probe site in assembly with its note, so that an argument can be in any possible place.
  */
 
 #define SITE(provider, name, arguments, semaphore)                              \

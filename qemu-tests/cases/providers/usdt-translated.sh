@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 120
-# Arguments of a program's own probe are translated: the definition says to which type, and a library of D how.
+# Translates arguments of a USDT probe: the definition names the type, a D library has the
+# translator.
 rm -rf /tmp/link && mkdir -p /tmp/link/lib && cd /tmp/link || exit 1
 cat >shop.d <<'D'
 typedef struct sale { int price; int much; } sale_t;
@@ -28,7 +29,7 @@ dtrace -h -s shop.d
 gcc -O1 -c shop.c && dtrace -G -s shop.d shop.o -o probes.o && gcc -o shop shop.o probes.o
 dtrace -L lib -lvn 'shop$target:::sold' -c ./shop 2>&1 | grep -A8 Arg
 dtrace -L lib -qn 'shop$target:::sold { printf("%d %s\n", args[0]->si_total, args[0]->si_what); }' -c ./shop
-# The types are the program's, the translator is not.
+# The types come with the program, the translator does not.
 dtrace -qn 'typedef struct saleinfo { int si_total; } saleinfo_t; shop$target:::sold { trace(args[0]->si_total); }' -c ./shop 2>&1 |
 	sed 's/shop[0-9][0-9]*/shopN/g'
 cd / && rm -r /tmp/link

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 /*
- * A program with probes of its own: usdt-work [WORD...]. Each word is a piece of work.
+ * Usage: usdt-work [WORD...]. A program with USDT probes. Each word names a piece of work.
  */
 
 #include <signal.h>
@@ -38,13 +38,15 @@ __asm__(".text\n.globl ways\n.type ways, @function\nways:\n"
 	".data\n.globl list\n.type list, @object\nlist:	.long 10, 20, 30, 40\n.size list, 16\n.text\n");
 extern int list[];
 
-/* The first argument lies at an address that may be anything, the second says which. */
+/* The first argument of the probe is in memory at an arbitrary address; the second identifies
+ * the call. */
 __attribute__((noipa)) static void far(long *at, long which)
 {
 	__asm__ volatile(SITE("work", "far", "8@(%0) 8@%1", "0") : : "D"(at), "S"(which));
 }
 
-/* At one that has its page, one whose page has not come yet, and one where none can be. */
+/* Arguments on a page that is present, on one that is not present yet, and at an address that is
+ * never mapped. */
 static void far_ways(void)
 {
 	static long here = 7;
@@ -55,14 +57,14 @@ static void far_ways(void)
 	far(&here, 4);
 }
 
-/* Until somebody wants to know what tell() tells, or for a minute. */
+/* Waits until the probe of tell() is enabled, at most one minute. */
 static void await_asked(void)
 {
 	for (int n = 0; n < 6000 && !*(volatile unsigned short *)&wanted; n++)
 		usleep(10000);
 }
 
-/* Tells how often it has run, but only if anybody wants to know; from two places. */
+/* Counts its runs and fires the probe, only while the probe is enabled; from two sites. */
 long told;
 __attribute__((noipa)) static void tell(long n)
 {
@@ -100,7 +102,7 @@ int main(int argc, char **argv)
 			wait(&status);
 			printf("fork %d\n", status);
 		} else if (!strcmp(word, "exec")) {
-			/* The rest, as another program in the same process. */
+			/* Executes the remaining words as another program in the same process. */
 			fflush(stdout);
 			execvp(argv[0], argv + i);
 			_exit(1);

@@ -3,8 +3,9 @@
 #
 # @limit: 120
 # @debug: quick
-# Probes that a program has of its own: where their arguments lie, whether the program knows that somebody listens, and whose they are.
-# What it complains of comes first, whenever that was said.
+# USDT probes of a program: where their arguments are, whether the program knows that they are
+# enabled, and to which process they belong.
+# Prints the complaints of dtrace first, whenever they came.
 t() { echo "$1"; shift; dtrace -x temporal -x switchrate=1hour "$@" 2>&1 >/tmp/out; cat /tmp/out; }
 
 t 'registers' -qn 'work$target:::registers { printf("%d %d %x %x %d %s, %s:%s:%s\n", args[0], args[1], args[2], args[3], args[4], copyinstr(arg5), probemod, probefunc, probename); }' -c 'usdt-work ways'
@@ -19,7 +20,8 @@ t 'not of a child' -qn 'work$target:::said-it { @n = count(); }' -c 'usdt-work f
 t 'none' -qn 'work$target:::nonesuch' -c 'usdt-work ways' | sed 's/work[0-9][0-9]*/workN/g'
 t 'no argument' -qn 'work$target:::memory { trace(args[9]); }' -c 'usdt-work ways' | sed 's/work[0-9][0-9]*/workN/g'
 
-# One of the four calls has its argument where nothing is: that firing of a clause that asks for it is a fault.
+# In one of the four calls the argument's address is not mapped: a clause that uses the argument
+# faults in that firing.
 far() {
 	t "far: $1" -x switchrate=1hour -qn "work\$target:::far $2"' END { printa(@n); }
 ERROR { printf("action %d: %d, %x", arg2, arg4 == DTRACEFLT_BADADDR, arg5); }' -c 'usdt-work far' | sed 's/ID [0-9]* (ID [0-9]*: work[0-9]*:/ID N (ID N: workN:/'

@@ -2,8 +2,10 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * A program whose stack pointer leads astray for a while: ustack-astray ADDRESS. It computes first with its own stack, so that tracers know how to go on from
- * there, and then with the stack pointer at the address. The topmost word that a program can have says that never() has called, which nobody has.
+ * Usage: ustack-astray ADDRESS. A program whose stack pointer is wrong for a while. It first
+ * computes with its own stack, so that tracers learn how to walk from there, and then with the
+ * stack pointer at the address. The highest word that a program can map looks like a return
+ * address in never(), which is never called.
  */
 
 #define _GNU_SOURCE
@@ -13,10 +15,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* The end of what a program can have, with tables of pages of four levels and of five. */
+/* The ends of the mappable addresses with four and with five levels of page tables. */
 static const unsigned long ends[] = { (1UL << 47) - 4096, (1UL << 56) - 4096 };
 
-/* Computes for so many turns, and meanwhile has that stack pointer; 0: its own. */
+/* Counts down `turns` with the stack pointer `sp` (0: its own). */
 void astray(unsigned long sp, unsigned long turns);
 __asm__(".text\n.globl astray\n.type astray, @function\nastray:\n"
 	"	.cfi_startproc\n"

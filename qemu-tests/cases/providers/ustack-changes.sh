@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 120
-# What a processor keeps of the stacks that it has walked is nothing any more when the program's mappings have changed, or tables have gone.
+# A CPU's cache of walked stacks becomes invalid when the mappings of the program change or unwind
+# tables are removed.
 cat >/tmp/hop.c <<'end'
 void hop(void (*f)(void))
 {
@@ -44,19 +45,21 @@ int main(void)
 	return 0;
 }
 end
-# The same instructions at the same places, but for the numbers in them, and other rules.
+# The libraries have the same instructions at the same offsets, except for the numbers in them, but
+# different unwind rules.
 gcc -O2 -fomit-frame-pointer -fno-stack-protector -fno-stack-clash-protection -fPIC -shared -DSIZE=0x400 -o /tmp/small.so /tmp/hop.c
 gcc -O2 -fomit-frame-pointer -fno-stack-protector -fno-stack-clash-protection -fPIC -shared -DSIZE=0x800 -o /tmp/large.so /tmp/hop.c
 gcc -O2 -fomit-frame-pointer -fno-optimize-sibling-calls -o /tmp/hops /tmp/hops.c
 
-# Where both libraries were seen an address has no name. That of hop() ends as it does in either, but for the last two digits.
+# An address at which both libraries were mapped has no name. The address of hop() has the same
+# third-last hexadecimal digit in both, which identifies it.
 page=$(nm /tmp/small.so | awk '$3 == "hop" { print substr($1, 14, 1) }')
 [ "$(nm /tmp/large.so | awk '$3 == "hop" { print substr($1, 14, 1) }')" = "$page" ] || echo 'hop is elsewhere'
-# names: the functions of each kind of stack, and how many there were.
+# names: prints the functions of each kind of stack and how often it occurred.
 names() { awk '/^ +0x[0-9a-f]+'"$page"'[0-9a-f][0-9a-f]$/ { stack = stack "hop " } /`/ { sub(/.*`/, ""); sub(/\+.*/, ""); stack = stack $0 " " } NF == 1 && $1 ~ /^[0-9]+$/ { print stack $1; stack = "" }' | sed -E 's/0x[0-9a-f]+|__libc_start_main|syscall/other/g; s/(other )+/other /g' | sort; }
 
 echo 'libraries that are mapped where others were'
-# First for their tables.
+# The first run lets dtrace make the unwind tables of both libraries.
 dtrace -x switchrate=100hz -qn 'syscall::getppid:entry /execname == "hops"/ { ustack(); } tick-60s { exit(1); }' >/tmp/stacks 2>&1 &
 for n in {1..100}; do
 	/tmp/hops >/tmp/moved

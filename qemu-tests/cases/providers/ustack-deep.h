@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The DTrace for Linux authors */
 /* SPDX-License-Identifier: GPL-2.0-only */
 
-/* What programs with stacks to look at have in common: functions that call one another, the last of which is last(). */
+/* Functions for programs whose stacks are walked. They call one another; the innermost is
+ * last(). */
 
 #define KEPT __attribute__((noinline, noclone))
 

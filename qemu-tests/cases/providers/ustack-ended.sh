@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 60
-# Names of processes that have ended by when they are asked for; nobody had looked at them before.
+# Names of processes that have ended when dtrace looks the names up; dtrace has not examined them
+# before.
 call='syscall::sched_get_priority_max:entry /arg0 == 77/'
 names() { sed -E 's/ +/ /g; s/^ //; s/\+0x[0-9a-f]+( |$)/\1/' | grep .; }
 echo 'a file that is deleted, one of another namespace, who executes another program'

@@ -3,8 +3,9 @@
 #
 # @debug: never
 # @limit: 90
-# Two programs at the same addresses, one after the other under one number: which one it was is not known, and it is not named wrongly.
-# (The debug kernel does not let the next pid be chosen.)
+# Two programs at the same addresses, one after the other with the same process id: dtrace cannot
+# know to which one a stack belongs, so it must not print a wrong name. (The debug kernel does not
+# allow a program to choose the next process id.)
 cat >/tmp/work <<'end'
 last=/proc/sys/kernel/ns_last_pid
 pid=$(($(sh -c 'echo $$') + 100))

@@ -3,7 +3,8 @@
 
 /*
  * @gcc: -O2 -m32 -nostdlib -static -fno-pie -no-pie -fno-stack-protector -fcf-protection=none -fomit-frame-pointer -fno-optimize-sibling-calls
- * A program of 32 bits without a C library, whose functions have no frame pointers, but for one that aligns its frame.
+ * A 32-bit program without a C library. Its functions have no frame pointers, except one that
+ * aligns its frame.
  */
 
 #include "ustack-deep.h"

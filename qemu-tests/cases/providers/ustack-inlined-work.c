@@ -3,8 +3,8 @@
 // @gcc: -O2 -g -fomit-frame-pointer -fno-optimize-sibling-calls
 
 /*
- * Three functions that the compiler puts into one, of which the innermost calls getppid(): ustack-inlined-work [stays]. `stays': the process goes
- * on for a moment, and does it once more.
+ * Usage: ustack-inlined-work [stays]. The compiler merges three functions, the innermost of which
+ * calls getppid(). `stays': the process waits for a moment, calls them again and waits again.
  */
 
 #define _GNU_SOURCE

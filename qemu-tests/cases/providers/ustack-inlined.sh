@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 120
-# Functions that the compiler has put into others, above the frames that have them.
+# Functions that the compiler has inlined appear above the frames that contain them.
 names() { sed -E 's/^ +//; s/\+0x[0-9a-f]+$//; s/^libc[^`]*`.*/libc/; /^$/d' "$@"; }
 call='syscall::getppid:entry /pid == $target/'
 work=$(command -v ustack-inlined-work)
@@ -12,7 +12,7 @@ dtrace -qn "$call { ustack(3); }" -c "$work" | tee /tmp/plain | names
 
 echo 'an action'
 dtrace -x inlines -qn "$call { ustack(3); }" -c "$work" | tee /tmp/all | names
-# What is a frame has the line that it had.
+# The lines of real frames are the same as without inlined functions.
 grep -v '\[inlined\]' /tmp/all | cmp - /tmp/plain && echo 'the same frames'
 
 echo 'a key'
@@ -40,7 +40,8 @@ dtrace -x inlines -qn "$call { ustack(2); }" -c /tmp/inlined-bare | names
 echo >>/tmp/inlined-bare.debug
 dtrace -x inlines -qn "$call { ustack(2); }" -c /tmp/inlined-bare | names | grep -c '\[inlined\]'
 
-# Such a process is found: at its first call there may be no table of its file yet.
+# dtrace has to find this process first: at its first call there may be no table of its file yet. So
+# only the last stack counts.
 echo 'in a namespace of its own'
 cat >/tmp/inside <<'end'
 mkdir -p /tmp/mounted

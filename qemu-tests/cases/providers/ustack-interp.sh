@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 120
-# Frames of interpreted code stand beneath the interpreter's own.
+# Frames of interpreted code appear below the interpreter's own frame.
 call='syscall::getppid:entry /pid == $target/'
-# What stands in brackets, and how often the evaluator's frame is there.
+# Prints the frames in brackets, and `eval` for each frame of the evaluator.
 frames() { sed -nE '/^ +\[ .* \/usr\/lib/d; s/^ +\[ (.*) \]$/\1/; s#/tmp/##; s/^ +python3[^`]*`_PyEval_EvalFrameDefault.*/eval/; /^(eval|[^ ].*)$/p' "$@" | paste -sd' ' | sed 's/ eval/\neval/g'; }
 
 cat >/tmp/chain.py <<'end'
@@ -54,14 +54,15 @@ main()
 end
 dtrace -qn "$call { ustack(40); }" -c 'python3 /tmp/class.py' | frames
 dtrace -qn 'pid$target::_PyEval_EvalFrameDefault:entry { @[jstack(30)] = count(); }' -c 'python3 /tmp/chain.py call' >/tmp/out
-# Of Handler.key's evaluator, which has not begun: nothing stands beneath it, and what has called is beneath the next.
+# The probe fires at the entry of the evaluator that will execute Handler.key: no frame of Python is
+# below it; its callers are below the next evaluator.
 frames /tmp/out | grep -A1 -x eval | grep -m1 '^eval numbers'
 echo 'a thread'
 dtrace -qn "$call { ustack(40); }" -c 'python3 /tmp/chain.py threads' | frames
 echo 'a key'
 dtrace -qn "$call { @[ustack(3)] = count(); }" -c 'python3 /tmp/chain.py call' | sed -E 's/^ +//; s/\+0x[0-9a-f]+$//; s/0x[0-9a-f]+/0x…/; /^$/d'
 dtrace -qn "$call { @[jstack(8)] = count(); }" -c 'python3 /tmp/chain.py call' | frames
-# Frames of Python have the room of 20 words, and what others leave of theirs.
+# Frames of Python have room for 20 words, plus what the other frames leave of theirs.
 echo 'room'
 dtrace -qn "$call { ustack(20); }" -c 'python3 /tmp/chain.py deep' | grep -c .
 dtrace -qn "$call { ustack(8); }" -c 'python3 /tmp/chain.py deep' | grep -c 'down /tmp/chain.py:7'
@@ -75,7 +76,7 @@ echo 'ustackdepth counts what the processor executes'
 dtrace -qn "$call { printf(\"%d\", ustackdepth); ustack(60); }" -c 'python3 /tmp/chain.py call' >/tmp/out
 [ "$(head -1 /tmp/out)" = "$(grep -c '`\|^ *0x' /tmp/out)" ] && echo yes
 
-# A process in namespaces of its own has other numbers for its threads.
+# The threads of a process in its own namespaces have other ids there.
 echo 'in namespaces of its own'
 dtrace -qn 'syscall::getppid:entry /execname == "python3"/ { ustack(40); }' -c 'unshare -pfm --mount-proc sh -c "for n in 1 2 3 4 5 6; do python3 /tmp/chain.py call; sleep 1; done"' >/tmp/out
 tac /tmp/out | awk '/getppid/ { exit } { print }' | tac | frames

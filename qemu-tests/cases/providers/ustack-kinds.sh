@@ -2,17 +2,18 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 120
-# Stacks of programs of every kind, whose functions have no frame pointers: linked statically, with musl, of 32 bits, in C++ and Rust, in other
-# namespaces, deleted and in memory.
+# Stacks of programs of every kind, whose functions have no frame pointers: statically linked, with
+# musl, 32-bit, in C++ and Rust, in other namespaces, deleted, and in memory.
 
-# names: the functions that the program has, and where others' are between them.
+# names: prints the functions of the program, and `other` for those of libraries between them.
 names() { sed -E 's/^ +//; /^$/d; s/\+0x[0-9a-f]+$//; s/^(libc|ld|ld-musl)[^`]*`.*/other/; s/^[^`]*`//' | uniq | head -40 | paste -sd' '; }
 of() { dtrace -qn 'syscall::getppid:entry /pid == $target/ { ustack(); }' -c "$1" 2>&1 | names; }
 
 for kind in static staticpie; do
 	for chain in deep sorts aligns signal; do echo "$kind, $chain: $(of "ustack-$kind $chain")"; done
 done
-# The library has no tables, and its functions no frame pointers: they tell no more than that they are there.
+# musl has no unwind tables, and its functions have no frame pointers: a stack ends at the first
+# frame of musl.
 for chain in deep aligns; do
 	echo "musl, $chain: $(dtrace -qn 'pid$target:a.out:last:entry { ustack(); }' -c "ustack-musl $chain" 2>&1 | names)"
 done
@@ -22,16 +23,17 @@ for end in entry return; do
 	dtrace -qn 'pid$target::last:'$end' { ustack(); }' -c ustack-i386 | names
 done
 echo "exceptions: $(of ustack-throw)"
-# Beneath the standard library's, of which there are more or fewer.
+# The number of frames of the standard library varies, so only these functions are selected.
 echo "Rust: $(dtrace -qn 'syscall::clock_nanosleep:entry /pid == $target/ { ustack(); exit(0); }' -c 'shop-rust 1' 2>&1 | names |
 	grep -oE 'std::thread::sleep|shop_rust::[a-z:]*|\bmain\b|_start$' | uniq | paste -sd' ')"
 
-# last_of WHAT COMMAND: the last stack of a program that nothing is known of when it begins.
+# last_of WHAT COMMAND: prints the last stack of a program of which dtrace knows nothing when it
+# starts.
 last_of() {
 	dtrace -x switchrate=100hz -qn 'syscall::getppid:entry /execname == "inside" || execname == "memfd:in-memory"/ { ustack(); }' -c "$2" >/tmp/stacks 2>&1
 	echo "$1: $(awk -v RS= 'END { print }' /tmp/stacks | names)"
 }
-# Long enough for its tables to be made.
+# Enough work to give dtrace the time to make the tables.
 often=$(printf 'deep 300 %.0s' {1..12})
 mkdir /tmp/container
 cat >/tmp/contained <<end

@@ -3,10 +3,13 @@
 // @gcc: -O2 -fomit-frame-pointer -fno-optimize-sibling-calls
 
 /*
- * Makes two functions while it runs, one with a frame pointer, which calls one without, which calls getppid(); and writes down what it has
- * made: ustack-made-work WORD... As a map, unless a word is `dump'. `foreign': the map is another user's; `open': everybody may write to it;
- * `old': it is older than this process; `late': it is written when the code has run. `stays': the
- * process goes on for a moment, and runs the code once more.
+ * Usage: ustack-made-work WORD...
+ *
+ * Generates two functions at run time, one with a frame pointer, which calls one without, which
+ * calls getppid(); and writes a description of them: a perf map or, with the word `dump', a
+ * jitdump. `foreign': the map belongs to another user; `open': everybody may write to it; `old':
+ * it is older than this process; `late': it is written after the code has run once. `stays': the
+ * process waits for a moment and runs the code once more.
  */
 
 #define _GNU_SOURCE
@@ -58,7 +61,7 @@ static void map(const char *code)
 	char path[64], fresh[80];
 	FILE *file;
 
-	/* It is there as it stays: a reader may come at any moment. */
+	/* The file appears complete, by renaming, because a reader may open it at any moment. */
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
 	snprintf(fresh, sizeof(fresh), "%s.new", path);
 	file = fopen(fresh, "w");

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 120
-# Names of code that no file names: made at run time, stripped, or named for a linker.
+# Names of code that has none in a file: generated at run time, stripped, or with a name for a
+# linker.
 names() { sed -E 's/^ +//; s/\+0x[0-9a-f]+( \(guessed\))?$/\1/; s/^(made-bare`)0x[0-9a-f]{4}$/\10x…/; s/^0x[0-9a-f]+$/0x…/; s/^libc[^`]*`.*/libc/; /^$/d' "$@" | paste -sd' '; }
 call='syscall::getppid:entry /pid == $target/'
 
@@ -15,7 +16,8 @@ dtrace -x mangled -qn "$call { @[usym(ucaller)] = count(); ustack(4); }" -c usta
 echo "told: $(dtrace -x ustackmode=told -qn "$call { ustack(5); printf(\"%d\", ucaller >> 62 || ustack(5).addrs[3] >> 62); }" -c ustack-made-work | names)"
 dtrace -x ustackmode=fp -qn "$call { ustack(5); }" -c ustack-made-work | names | grep -c stub
 
-# Such a process is found: at its first call there may be no table of its file yet.
+# dtrace has to find this process first: at its first call there may be no table of its file yet. So
+# only the last stack counts.
 echo 'in namespaces of its own'
 cat >/tmp/inside <<'end'
 mount -t tmpfs none /tmp
@@ -23,7 +25,7 @@ exec ustack-made-work stays
 end
 dtrace -qn 'syscall::getppid:entry /execname == "ustack-made-wor"/ { ustack(5); }' -c 'unshare -pfm --mount-proc sh /tmp/inside' | grep . | tail -5 | names
 
-# The program's own directory of temporary files leads out of its root, to a file of ours with names that are not its.
+# The program's /tmp is a link that leads out of its root directory, to maps with wrong names.
 echo 'a link that leads out'
 cat >/tmp/inside <<'end'
 mkdir -p /run/outside /run/root/run/outside /run/root/usr /run/root/lib /run/root/lib64 /run/root/proc /run/root/dev
@@ -58,7 +60,8 @@ id=$(readelf -n /tmp/made-bare | sed -n 's/.*Build ID: //p')
 dtrace -x frames=buildid -qn "$call { ustack(5); }" -c '/tmp/made-bare dump' >/tmp/out
 sed -E "s/$id/ID/; s/^ +[0-9a-f]{40}\+/ OTHER+/; s/0x[0-9a-f]+/0x…/; s/^ +//" /tmp/out | names
 offset=$(sed -n "s/.*$id+//p" /tmp/out | head -1)
-# Code begins in the file where it begins in memory, in a program that can be moved.
+# In a position-independent program, code has the same offset in the file as in memory, so addr2line
+# takes the offset.
 echo "$(addr2line -fe "$(command -v ustack-made-work)" "$(printf '%x' $((offset - 1)))" | head -1)"
 dtrace -x frames=buildid -x noresolve -qn "$call { ustack(1); }" -c '/tmp/made-bare dump' | sed -E 's/^ +0x[0-9a-f]+$/a number/' | grep .
 

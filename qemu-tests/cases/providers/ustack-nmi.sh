@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 60
-# The stack of a program that an NMI has interrupted.
+# The stack of a program that an NMI interrupts.
 . ./ustack-names
 insmod "$(dirname "$(cat /run/vm/module)")/../nmi/nmi.ko" || exit 1
-# To the one CPU and to the other: the program is where the sender is not.
+# Sends from one CPU and then from the other, because the NMIs go to all CPUs except the sender's.
 for cpu in 0 1; do echo "taskset -c $cpu sh -c 'echo 200 >/sys/module/nmi/parameters/send'"; done >/tmp/send
 dtrace -wqn 'BEGIN { system("sh /tmp/send"); } sdt:nmi::nmi_handler /pid == $target/ { @[ustack()] = count(); @n = count(); }
 	END { trunc(@, 1); printa(@); printa("%@d\n", @n); }' -c 'ustack-work spins' >/tmp/stacks 2>&1

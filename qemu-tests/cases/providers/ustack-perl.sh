@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 120
-# Frames of Perl code stand beneath those of the evaluators that execute it.
-# frames FILE: what stands in brackets, and how often the evaluator's frame is there, from one call of getppid.
+# Frames of Perl code appear below those of the evaluators that execute it.
+# frames FILE: prints the frames in brackets, and `eval` for each frame of the evaluator, of one
+# call of getppid.
 frames() {
 	dtrace -qn 'syscall::getppid:entry /pid == $target/ { ustack(60); exit(0); }' -c "perl $1" |
 		sed -nE 's/^ +\[ (.*) \]$/\1/; s#/tmp/##; s/^ +perl`Perl_runops_standard.*/eval/; /^(eval|[^ ].*)$/p' | paste -sd' ' | sed 's/ eval/\neval/g'
@@ -93,7 +94,7 @@ middle() while time < $end;
 end
 dtrace -qn 'profile-197 /pid == $target && arg1/ { @[ustack(60)] = count(); }' -c 'perl /tmp/load.pl' >/tmp/seen
 sed -nE 's/^ +\[ (.*):[0-9]+ \]$/\1/p' /tmp/seen | sort -u
-# What called is beneath what it called.
+# A caller is below its callee.
 awk '/^ +\[ / { chain = chain " " $2 } /^ +[0-9]+$/ { if (chain) print chain; chain = "" }' /tmp/seen | sort -u
 echo 'between two comparisons of sort there is none'
 cat >/tmp/sorts.pl <<'end'
@@ -105,7 +106,7 @@ my $end = time + 4;
 while (time < $end) { by_block(@all); by_name(@all) }
 end
 dtrace -qn 'profile-397 /pid == $target && arg1/ { @[ustack(60)] = count(); }' -c 'perl /tmp/sorts.pl' >/tmp/seen
-# Few are taken while a context is made.
+# Few samples are taken while perl sets up a context, so up to 5 % may be wrong.
 awk '/`Perl_runops/ { is_run = 1 } /^ +\[ / { chain = chain " " $2 } /^ +[0-9]+$/ {
 	if (is_run) all += $1; if (is_run && chain !~ /^( main::compare)?( main::by_(block|name))? \?$/) { wrong += $1; print "wrong:" chain >"/dev/stderr" }
 	if (chain ~ /by_block/) block = 1; if (chain ~ /by_name/) name = 1; chain = is_run = "" }

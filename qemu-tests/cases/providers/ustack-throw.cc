@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-// Exceptions: getppid() is called where one is about to be thrown, by what is destroyed on its way, and where it is caught.
+// Calls getppid() before it throws an exception, in a destructor during the unwinding, and in the
+// handler.
 
 #include <stdexcept>
 #include <unistd.h>

@@ -3,8 +3,8 @@
 // @gcc: -O2 -fomit-frame-pointer -fno-optimize-sibling-calls
 
 /*
- * Functions without frame pointers that call one another, through the C library too: ustack-work [WORD...]. Each word is a chain at whose end
- * is getppid().
+ * Usage: ustack-work [WORD...]. Functions without frame pointers that call one another, also
+ * through the C library. Each word names a chain of calls that ends in getppid().
  */
 
 #define _GNU_SOURCE
@@ -49,7 +49,7 @@ KEPT void fills(size_t size)
 	sink += room[size / 2];
 }
 
-/* Its frame is aligned, by way of another register. */
+/* Its frame is aligned by way of another register. */
 KEPT void aligns(int n)
 {
 	volatile char wide[64] __attribute__((aligned(64)));
@@ -65,12 +65,13 @@ KEPT void on_signal(int sig, siginfo_t *info, void *context)
 
 	(void)info;
 	last();
-	/* Behind `ud2`. */
+	/* Skips `ud2`. */
 	interrupted->uc_mcontext.gregs[REG_RIP] += 2;
 	sink += sig;
 }
 
-/* The signal comes where the stack is not as the function found it. */
+/* The signal interrupts an instruction at which the stack pointer differs from the one at the
+ * entry. */
 KEPT void interrupted(void)
 {
 	struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
@@ -87,7 +88,7 @@ KEPT void on_jump(int sig, siginfo_t *info, void *context)
 
 	(void)info;
 	last();
-	/* What a frame of interpreted code looks like in a record. */
+	/* An address that looks like a frame of interpreted code in a record. */
 	at[REG_RIP] = 0x83ff000001000001;
 	last();
 	at[REG_RIP] = *(greg_t *)at[REG_RSP];
@@ -95,7 +96,7 @@ KEPT void on_jump(int sig, siginfo_t *info, void *context)
 	sink += sig;
 }
 
-/* Calls what is no function. */
+/* Calls an address at which there is no function. */
 KEPT void jumps(void)
 {
 	struct sigaction action = { .sa_sigaction = on_jump, .sa_flags = SA_SIGINFO };
@@ -113,7 +114,7 @@ KEPT void on_alarm(int sig)
 	is_over = sig;
 }
 
-/* Enters no kernel for seconds. */
+/* Runs for seconds without entering the kernel. */
 KEPT void spins(int n)
 {
 	if (n) {

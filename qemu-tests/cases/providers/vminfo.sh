@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 60
-# Memory that is short: of a process in a control group with 12 MB that wants 24, so that pages are looked through, written to the swap
-# device and read back; and of the machine, which wants more free than there is.
+# Lack of memory. First of a process in a control group with 12 MB that needs 24 MB, so that the
+# kernel scans pages, writes them to the swap device and reads them back. Then of the machine, whose
+# low watermark is raised above its free memory.
 modprobe brd rd_nr=1 rd_size=65536
 mkswap /dev/ram0 >/dev/null
 swapon /dev/ram0
@@ -14,7 +15,8 @@ echo 12M >$group/memory.max
 dtrace -qn 'vminfo:::anonpgout, vminfo:::anonpgin, vminfo:::maj_fault, vminfo:::scan /pid == $target/ { @[probename] = sum(arg0); }
 	END { printa("%s %@d\n", @); }' \
 	-c "sh -c 'echo \$\$ >$group/cgroup.procs; exec memory-pressure 24'" | awk 'NF { print $1, ($2 >= 100) ? "often" : $2 }' | sort
-# More than is free counts as little, less is not too little: the kernel's own page daemon is to look for it, and nobody has to wait.
+# Sets min_free_kbytes slightly below the free memory: the low watermark is then above it, so kswapd
+# starts, but no allocation has to wait.
 cat >/tmp/vminfo-short.sh <<'S'
 wanted=/proc/sys/vm/min_free_kbytes
 # Of the zones that memory comes from, that with the most free counts; each has its part of what is wanted, by its size.

@@ -2,8 +2,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 
 /*
- * How programs of cases wait for SIGUSR1, which may come before they do. For the word `wait` they say that they are ready, and go on when
- * they get it.
+ * Functions with which the programs of cases wait for SIGUSR1, which may arrive before they
+ * wait. For the word `wait` a program prints that it is ready, and continues when it gets the
+ * signal.
  */
 
 #include <signal.h>

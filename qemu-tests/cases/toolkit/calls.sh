@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 150
-# Tools in the manner of the classic toolkit about system calls and where time goes. Times are compared with each other only.
+# Tools in the style of the classic toolkit, about system calls and time. Times are only compared
+# with each other.
 . ./run
 work='known-work calls'
-# sums COLUMN: whether the line TOTAL: is the sum of the others.
+# sums: whether the line TOTAL: is the sum of the others.
 sums() { awk '/TOTAL:/ { total = $2; next } NF == 2 && $2 ~ /^[0-9]+$/ { sum += $2 } END { print (total && sum == total ? "sums up" : sum " is not " total) }'; }
 echo '-- calltrace'
 run calltrace -t getppid "$work" | sed -E 's/\((0x[0-9A-F]+[, )]*)+/(…)/; s/= [0-9]+ /= N /' | each
@@ -17,7 +18,7 @@ run calltime -cT "$work" | sums
 run calltime -eT "$work" | sums
 run calltime -a "$work" | grep -c TOTAL:
 run calltime "$work" | grep -c -E 'Counts|CPU times'
-# The time of a sleep is none on the CPU.
+# A sleep uses no CPU time.
 run calltime -eo 'known-work sleep' | awk '$1 ~ /nanosleep/ { time[++n] = $2 } END { print (time[1] >= 100000000 && time[2] < time[1] ? "asleep" : time[1] " " time[2]) }'
 echo '-- errcalls'
 run errcalls "$work" | grep close | each
@@ -27,11 +28,11 @@ run callcount.d -c "$work" | grep getppid
 run callcount.d -c "$work" getppid
 echo '-- callrate.d'
 run callrate.d -c 'known-work sleep' >/tmp/toolkit/rate
-# The sum of what was printed is that of all calls, and there were several lines.
+# The printed lines add up to all calls, and there were several.
 awk '/^now/ { sum += $2; next } NF == 2 { all += $2 } END { print (sum && sum == all ? "all told" : sum " of " all) }' /tmp/toolkit/rate
 [ "$(grep -c ^now /tmp/toolkit/rate)" -ge 4 ] && grep -c -m 1 CALLS /tmp/toolkit/rate
 echo '-- cputop'
-# On a busy host dtrace itself may take more than the command.
+# On a busy host dtrace itself may use more CPU time than the command.
 run cputop -n 1 known-work spin | grep -cE ' \((the command|another)\) [0-9]+$'
 run cputop -n 3 known-work spin | grep -E 'the command|^user' | sed -E 's/ [0-9]+$/ N/'
 run cputop -u known-work spin | grep -E '^user'

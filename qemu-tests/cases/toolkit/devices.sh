@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 120
-# Tools in the manner of the classic toolkit about disks and connections.
+# Tools in the style of the classic toolkit, about disks and connections.
 . ./run
 modprobe loop
 truncate -s 4M /tmp/toolkit/disk

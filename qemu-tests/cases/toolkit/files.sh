@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 150
-# Tools in the manner of the classic toolkit about files: flags by inline constants, actions and aggregations behind conditions. Their
-# numbers are those of known-work.
+# Tools in the style of the classic toolkit, about files: flags as inline constants, actions and
+# aggregations behind conditions. The numbers are those of known-work.
 . ./run
 work='known-work files /tmp/toolkit'
 echo '-- openwatch'

@@ -2,18 +2,22 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * known-work KIND [DIRECTORY]: activity whose numbers are known, so that what a script says of it can be checked.
+ * known-work KIND [DIRECTORY]: activity with known numbers, against which a script's output is
+ * checked.
  *
- * files: writes DIRECTORY/data, 8 times 512 bytes; seeks to 0, reads 4 times 1,024 bytes; opens it 10 times more, for reading;
- *   fails 5 times to open DIRECTORY/missing; asks 6 times for the status of data and 3 times for that of missing.
- * names: makes, renames and removes 4 files of DIRECTORY.
- * processes: 3 children execute /bin/true with the argument `child`, one exits with 7, one ends by SIGTERM.
+ * files: writes DIRECTORY/data, 8 times 512 bytes; seeks to 0, reads 4 times 1,024 bytes; opens it
+ *   10 times more, for reading; fails 5 times to open DIRECTORY/missing; queries 6 times the status
+ *   of data and 3 times that of missing.
+ * names: creates, renames and removes 4 files in DIRECTORY.
+ * processes: 3 children execute /bin/true with the argument `child`, one exits with 7, one is
+ *   killed by SIGTERM.
  * threads: 4 threads, one after the other.
  * signals: sends itself SIGUSR1 7 times and SIGUSR2 twice, and catches them.
  * calls: getppid() 500 times, and close(-1) 20 times.
  * sleep: sleeps 5 times for 20 ms.
  * spin: computes until the process has used 0.3 s.
- * talk: a connection to port 4321 of the loopback device; 10 messages of 100 bytes, answered by one of 3,000.
+ * talk: a connection to port 4321 of the loopback device; 10 messages of 100 bytes, answered by
+ *   one of 3,000.
  */
 
 #include <arpa/inet.h>

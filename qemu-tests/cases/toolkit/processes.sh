@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 150
-# Tools in the manner of the classic toolkit about processes, threads and signals.
+# Tools in the style of the classic toolkit, about processes, threads and signals.
 . ./run
 work='known-work processes'
 echo '-- execwatch'
@@ -19,7 +19,7 @@ run sigwatch -s 12 known-work signals | sed '/^$/d'
 echo '-- lifetimes.d'
 run lifetimes.d -c "$work" | grep ended
 echo '-- family'
-# lines: without those that no printa() of its own prints.
+# lines: without empty lines and without what is not printed by printa().
 lines() { sed -E '/^$/d; /^  /d'; }
 run family "$work" | lines
 run family -f "$work" | lines

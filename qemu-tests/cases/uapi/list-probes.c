@@ -2,7 +2,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * The contract from C: lists the providers, then the probes that a glob matches, with nothing but the header.
+ * Uses the device from C, with nothing but the header: lists the providers, then the probes that a
+ * glob matches.
  * Usage: list-probes PROVIDER NAME
  */
 #include <errno.h>
@@ -17,7 +18,7 @@ static int fail(const char *what)
 	return 1;
 }
 
-/* Walks all probes; prints each provider when it is first met. */
+/* Walks all probes; prints each provider when it is first seen. */
 static int providers(int fd)
 {
 	struct dtrace_probedesc probe = { 0 };

@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 /*
- * What bench has tracers trace in a process: bench-calls [PROCESSES].
+ * The program in which `bench` has tracers trace: bench-calls [PROCESSES].
  *
- * Reads lines `FUNCTION TURNS`, calls the function so often, and says how many nanoseconds all calls took. So many processes more, which
- * sleep, have the same program mapped. Compilers let most functions begin with either of two instructions, which tracers treat differently.
+ * Reads lines `FUNCTION TURNS`, calls the function that often, and prints how many nanoseconds all
+ * calls took. PROCESSES more processes, which sleep, run the same program. Compilers begin most
+ * functions with one of two instructions, which tracers treat differently.
  */
 
 #include <stdio.h>
@@ -34,7 +35,7 @@ __asm__(".text\n.globl pushing\n.type pushing, @function\npushing:\n"
 	"	ret\n"
 	".size pushing, .-pushing\n");
 
-/* Has a probe of its own, whose argument is one of two. */
+/* Contains a USDT probe, whose argument is 0 or 1. */
 long telling(long n);
 __asm__(".text\n.globl telling\n.type telling, @function\ntelling:\n"
 	"	mov %rdi, %rax\n"
@@ -43,7 +44,7 @@ __asm__(".text\n.globl telling\n.type telling, @function\ntelling:\n"
 	"	ret\n"
 	".size telling, .-telling\n");
 
-/* Ends in a call of inner(), behind six frames of other functions that have no frame pointer, as neither has this one. */
+/* Calls inner() at the end of six more calls. None of these functions has a frame pointer. */
 long nested(long n);
 long inner(long n);
 __asm__(".text\n.altmacro\n"
@@ -58,7 +59,7 @@ __asm__(".text\n.altmacro\n"
 	"	.cfi_startproc\n	endbr64\n	lea 1(%rdi), %rax\n	ret\n	.cfi_endproc\n"
 	".size inner, .-inner\n");
 
-/* The same with frame pointers, as compilers make them; framed_inner() has one as well. */
+/* The same with frame pointers, as compilers emit them; framed_inner() has one as well. */
 long framed(long n);
 long framed_inner(long n);
 __asm__(".text\n.macro begin name\n"
@@ -75,7 +76,7 @@ __asm__(".text\n.macro begin name\n"
 	"framed framed_4, framed_5\nframed framed_5, framed_inner\n"
 	"begin framed_inner\n	lea 1(%rdi), %rax\n	end framed_inner\n");
 
-/* A thousand functions, many_000 to many_999, which nobody calls. */
+/* A thousand functions, many_000 to many_999, which are never called. */
 __asm__(".text\n.altmacro\n"
 	".macro function a b c\n"
 	".globl many_\\a\\b\\c\n.type many_\\a\\b\\c, @function\nmany_\\a\\b\\c:\n"

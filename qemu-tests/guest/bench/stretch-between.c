@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 /*
- * `stretch-between BEGIN END NOT`: tells the emulator between which functions of dtrace.ko instructions are to be counted, and which one is
- * called where it was no beginning (host/stretch). As root, before any of them was executed.
+ * `stretch-between BEGIN END NOT`: tells the emulator's plugin (host/stretch) between which
+ * functions of dtrace.ko to count instructions, and which function (NOT) is called if entering
+ * probe context is refused, so that this BEGIN does not count. Runs as root, before any of them has
+ * been executed.
  */
 
 #include <stdint.h>

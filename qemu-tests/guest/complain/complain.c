@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 /*
- * A module that makes the kernel warn when it is loaded: what the harness must notice (qemu-tests/src/bin/selftest.rs).
+ * A module that makes the kernel warn when it is loaded, which the harness must notice
+ * (qemu-tests/src/bin/selftest.rs).
  */
 
 #include <linux/bug.h>

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 /*
- * Keeps the lock of a process' mappings as long as it is loaded, as a program can have it kept. The parameter `pid` says whose.
+ * Holds the mmap lock of a process for as long as it is loaded, as user programs can cause too. The
+ * parameter `pid` names the process.
  */
 
 #include <linux/completion.h>

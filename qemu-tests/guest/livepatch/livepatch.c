@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 /*
- * A live patch, for the case that traces what is patched: /proc/cmdline says "patched" while it is enabled. It undoes itself where
- * that cannot be begun.
+ * A live patch, for the case that traces patched functions: /proc/cmdline contains "patched" while
+ * it is enabled. If it cannot be enabled, the module does not load.
  */
 
 #include <linux/livepatch.h>
@@ -36,7 +36,7 @@ static int __init livepatch_init(void)
 	return klp_enable_patch(&patch);
 }
 
-/* A module without an end could not be removed. */
+/* Without an exit function the module could not be unloaded. */
 static void __exit livepatch_exit(void)
 {
 }

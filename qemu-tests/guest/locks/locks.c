@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 /*
- * Locks of each kind, and everything that can happen to them, as often as is known: for the case that looks at each probe of
- * lockstat. Who writes to the parameter `run` takes each lock for another thread to wait for it, and gives it up when that thread is
- * seen to wait, however long that takes. The parameter `base` is the address of the first lock; each has 256 bytes.
+ * Uses locks of each kind, with every event that can happen to them, a known number of times: for
+ * the case that checks each probe of lockstat. A write to the parameter `run` takes each lock,
+ * starts another thread that waits for it, and releases the lock once that thread is seen to wait,
+ * however long that takes. The parameter `base` is the address of the first lock; each occupies 256
+ * bytes.
  */
 
 #include <linux/completion.h>
@@ -39,15 +41,15 @@ static struct {
 
 static DEFINE_WW_CLASS(locks_class);
 
-/* How long a thread waits that sleeps, at least. */
+/* The least time for which a sleeping thread waits. */
 #define WAIT_MS 20
 
 /* What the other thread does. */
 struct other {
 	void (*work)(void);
-	/* What it is to wait for is held. */
+	/* Whether the lock for which it will wait is held. */
 	bool held;
-	/* It has begun. */
+	/* Whether it has begun. */
 	bool begun;
 	struct completion done;
 };
@@ -65,8 +67,9 @@ static int other_thread(void *data)
 }
 
 /*
- * Starts it, on the other of the first two processors; NULL if there is no memory. `held`: what it is to wait for is held already;
- * else it waits to be told so.
+ * Starts the thread, on the other of the first two processors; NULL if there is no memory. `held`:
+ * the lock for which it will wait is held already; otherwise the thread waits until `other->held`
+ * is set.
  */
 static struct task_struct *other_start(struct other *other, void (*work)(void), bool held)
 {
@@ -90,7 +93,7 @@ static void other_end(struct other *other, struct task_struct *task)
 	put_task_struct(task);
 }
 
-/* `work` waits, asleep, for what its caller has taken and `give` gives up. */
+/* Has `work` sleep until `give` releases what the caller has taken. */
 static void blocks(void (*work)(void), void (*give)(void))
 {
 	struct other other;
@@ -107,8 +110,8 @@ static void blocks(void (*work)(void), void (*give)(void))
 }
 
 /*
- * `work` waits, spinning, for what `take` takes, until `waits` says that it does. As that has switched preemption off, it is not waited
- * for for ever.
+ * Has `work` spin for what `take` takes, until `waits` reports that it spins. The wait has a limit,
+ * because `take` has disabled preemption.
  */
 static void spins(void (*work)(void), void (*take)(void), void (*give)(void), bool (*waits)(void))
 {
@@ -167,7 +170,7 @@ static void mutexes(void)
 	}
 }
 
-/* With a context, which refuses to take it twice, and without one. */
+/* With a context, which refuses to take the lock twice, and without one. */
 static void ww_mutexes(void)
 {
 	struct ww_acquire_ctx context;
@@ -249,7 +252,8 @@ static void use_spinlock(void)
 	give_spinlock();
 }
 
-/* On the other processor: whether what this has interrupted waits for a spinlock, in whatever way processors wait here. */
+/* On the other processor: whether the interrupted code waits for a spinlock, with any of the
+ * kernel's implementations. */
 static void look(void *waits)
 {
 	unsigned long frames[16];

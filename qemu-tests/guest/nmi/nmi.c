@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 /*
- * Sends NMIs, for an emulated machine has no counters that would: who writes a number to the parameter `send` interrupts all CPUs but his own
- * that often. Each NMI is one of ours, so that the kernel does not wonder where it came from.
+ * Sends NMIs, because an emulated machine has no performance counters that would: writing a number
+ * to the parameter `send` interrupts all other CPUs that often. A handler claims each of these
+ * NMIs, so that the kernel does not report them as unknown.
  */
 
 #include <asm/apic.h>
@@ -14,7 +15,7 @@
 #include <linux/module.h>
 #include <linux/moduleparam.h>
 
-/* The time between two, microseconds. */
+/* The time between two NMIs, in microseconds. */
 #define PAUSE 1000
 
 static atomic_t expected;
@@ -24,7 +25,7 @@ static int handle(unsigned int kind, struct pt_regs *regs)
 	return atomic_dec_if_positive(&expected) >= 0 ? NMI_HANDLED : NMI_DONE;
 }
 
-/* All but this one. (What the kernel does this by is not for modules.) */
+/* To all CPUs but this one. (The kernel's own function for this is not exported to modules.) */
 static void send_one(void)
 {
 	u32 order = APIC_DEST_ALLBUT | APIC_DM_NMI | APIC_INT_ASSERT;

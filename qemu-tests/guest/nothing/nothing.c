@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 /*
- * A module that calls all that DTrace offers to providers with no provider and no probe, as one does that has not looked whether it
- * got any.
+ * A module that calls all functions that DTrace offers to providers, with no provider and no probe,
+ * as a module does that did not check whether it got any.
  */
 
 #include <linux/dtrace_provider.h>

@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 /*
- * Refuses perf events and BPF as a security module would, for the case about that: a live patch of the hooks that the kernel calls. It refuses
- * everybody whose real user is not root. The parameter `perf` says which types of perf events, a bit for each (PERF_SECURITY_*,
- * include/linux/perf_event.h); `bpf`, whether programs of BPF.
+ * Refuses perf events and BPF as a security module would, for the case about that: a live patch of
+ * the hooks that the kernel calls. It refuses every process whose real user is not root. The
+ * parameter `perf` selects types of perf events, a bit for each (PERF_SECURITY_*,
+ * include/linux/perf_event.h); `bpf` selects BPF programs.
  */
 
 #include <linux/bpf.h>
@@ -55,7 +56,7 @@ static int __init refuse_init(void)
 	return klp_enable_patch(&patch);
 }
 
-/* A module without an end could not be removed. */
+/* Without an exit function the module could not be unloaded. */
 static void __exit refuse_exit(void)
 {
 }

@@ -2,21 +2,27 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 /*
- * A module that lets allocations fail, and with `calls` registrations and other calls of the kernel that may: those that are made while dtrace.ko is
- * at work, allocations through what it calls as well. (The kernel's own fault injection does so to everything a process does, where it is configured;
- * no distribution does.) What is said of allocations below is meant of both.
+ * A module that makes allocations fail, and with `calls` also registrations and other calls of the
+ * kernel that can fail: those that are made while dtrace.ko is on the stack, including allocations
+ * by functions that it calls. (The kernel's own fault injection affects everything that a process
+ * does, where it is configured, which it is in no distribution.) Below, "allocation" means both.
  *
- * Parameters, in /sys/module/shortage/parameters: `task`, the process that dtrace.ko is at work for, 0 for none, -1 for any, workers of the
- * kernel too; `nth`, which allocation fails; `onwards`, whether all after it fail too; `only`, a part of the name of the function of dtrace.ko
- * that they are for, or nothing; `seen`, how many there were up to it, to be set to 0; `where`, what failed last, and for whom.
+ * Parameters, in /sys/module/shortage/parameters: `task`, the process for which dtrace.ko works, 0
+ * for none, -1 for any, including workers of the kernel; `nth`, which allocation fails; `onwards`,
+ * whether all after it fail too; `only`, a part of the name of the function of dtrace.ko that
+ * allocates, or empty; `seen`, the number of allocations up to that one, to be set to 0 before;
+ * `where`, what failed last, and for whom.
  *
- * With `depth` it is another one each time, and neither `nth` nor `onwards` counts: an allocation is known by its path, the calls that have led to
- * it from where dtrace.ko came in, also when that is loaded again. In each `run`, which is to be another number, the first fails that was made
- * on a path for the first time; or for the second time, where the first has failed in an earlier run, and so on as many times as `depth`
- * says. `seen` is then how many have failed. With `every` as well it is one path of so many. `lost`: how many allocations had a path for which there is no room.
+ * With `depth` another allocation fails each time, and `nth` and `onwards` are ignored: an
+ * allocation is identified by its path, the calls that led to it from where dtrace.ko was entered,
+ * which stays the same when the module is loaded again. In each `run`, which must be a new number,
+ * the first allocation fails whose path has not failed before; or the second on a path, if the
+ * first has failed in an earlier run, and so on up to `depth`. `seen` is then the number of
+ * failures. With `every` only one path in that many is tested. `lost`: the number of allocations
+ * whose path did not fit into the table.
  *
- * An allocator's function is left at its entry, by a kprobe, with NULL as its result; another one with -EIO, which is an error, or a pointer
- * that says so. What may not fail does not.
+ * A kprobe at the entry of an allocator makes it return NULL; at the entry of another function,
+ * -EIO, as an integer or as an error pointer. What must not fail does not.
  */
 
 #include <linux/gfp.h>
@@ -52,7 +58,7 @@ module_param_named(calls, calling, bool, 0400);
 module_param_string(only, only, sizeof(only), 0600);
 module_param_string(where, where, sizeof(where), 0400);
 
-/* Where a function is left before it has done anything. */
+/* The return instruction with which a function is left before it has done anything. */
 asmlinkage void shortage_return(void);
 asm(".text\n"
     ".type shortage_return, @function\n"
@@ -60,10 +66,10 @@ asm(".text\n"
     ASM_RET "\n"
     ".size shortage_return, . - shortage_return\n");
 
-/* Of all that follows. */
+/* Protects all that follows. */
 static DEFINE_RAW_SPINLOCK(lock);
 
-/* Only its instructions need a symbol. */
+/* Only instructions of modules need a symbol. */
 static bool is_module(unsigned long addr)
 {
 	return addr >= MODULES_VADDR && addr < MODULES_END;
@@ -75,8 +81,9 @@ static unsigned long mixed(unsigned long hash, unsigned long word)
 }
 
 /*
- * What is known of an instruction of a module: whether it is dtrace.ko's, its name, and a hash of that. When the module is loaded again it lies
- * elsewhere, and has the same name. Kept until a module comes or goes, as symbols are very slow to find.
+ * What is known of an instruction of a module: whether it is dtrace.ko's, its name, and a hash of
+ * the name. When the module is loaded again, its address differs and the name is the same. Cached
+ * until a module is loaded or unloaded, because symbol lookups are very slow.
  */
 static struct symbol {
 	unsigned long addr, hash;
@@ -116,7 +123,8 @@ static struct notifier_block modules = { .notifier_call = changes };
 /* How an allocation is reached. */
 static struct calls {
 	unsigned long entries[64];
-	/* Of the calls up to the outermost one of dtrace.ko's; and the name of the innermost of those. */
+	/* A hash of the calls up to the outermost one of dtrace.ko; and the name of its
+	 * innermost function. */
 	unsigned long hash;
 	char name[sizeof_field(struct symbol, name)];
 } calls;
@@ -141,7 +149,7 @@ static bool look_at(struct calls *calls)
 	return found;
 }
 
-/* A path. */
+/* A path, the run in which it was last seen, how often in that run, and how often it has failed. */
 struct route {
 	unsigned long hash;
 	unsigned int run, times, failed;
@@ -150,7 +158,7 @@ struct route {
 static struct route routes[8192];
 static unsigned int known;
 
-/* NULL: there is no room for another one. */
+/* Returns NULL if there is no room for another path. */
 static struct route *route_of(const struct calls *calls)
 {
 	unsigned long hash = calls->hash ?: 1;
@@ -171,7 +179,7 @@ static struct route *route_of(const struct calls *calls)
 	return NULL;
 }
 
-/* Whether the allocation is the one of this run. */
+/* Whether the allocation is the one that fails in this run. */
 static bool is_fresh(const struct calls *calls)
 {
 	struct route *route = route_of(calls);
@@ -196,8 +204,9 @@ static bool is_nth(void)
 }
 
 /*
- * What gives memory or NULL; of those that may be told not to fail, the register that has their flags. Or what gives an error where it
- * fails; it fails only for dtrace.ko itself.
+ * A function that returns memory or NULL; if its caller can demand that it does not fail, `flags`
+ * is the register with the GFP flags. Or a function that returns `error` on failure, which fails
+ * only if dtrace.ko calls it directly.
  */
 struct allocator {
 	const char *name;
@@ -205,7 +214,7 @@ struct allocator {
 	long error;
 };
 
-/* Those that are not there in this kernel are left out. */
+/* Functions that this kernel does not have are skipped. */
 static const struct allocator allocators[] = {
 	{ "kmem_cache_alloc_noprof", offsetof(struct pt_regs, si) },
 	{ "kmem_cache_alloc_node_noprof", offsetof(struct pt_regs, si) },
@@ -264,7 +273,7 @@ static int __kprobes allocates(struct kprobe *probe, struct pt_regs *regs)
 
 	if (!whose || in_nmi() || (whose > 0 && (!in_task() || task_tgid_nr(current) != whose)))
 		return 0;
-	/* Rust frees memory by making it smaller than a byte, which does not fail. */
+	/* Rust frees memory by reallocating it with size 0, which does not fail. */
 	if ((strstr(probe->symbol_name, "realloc") && !regs->si) || may_not_fail(probe, regs))
 		return 0;
 	guard(raw_spinlock_irqsave)(&lock);
@@ -290,13 +299,14 @@ static void leave(void)
 
 static int __init shortage_init(void)
 {
-	/* Before our own call is watched. */
+	/* Registered before calls of this function are watched. */
 	if (register_module_notifier(&modules))
 		return -ENOMEM;
 	for (int i = 0; i < ARRAY_SIZE(probes); i++) {
 		int error;
 
-		/* What is watched here takes others' registrations longer. */
+		/* Watching these functions slows down everybody's registrations, so it is
+		 * optional. */
 		if (allocators[i].error && !calling)
 			continue;
 		probes[i].symbol_name = allocators[i].name;

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 /*
- * A module that stops ftrace for good when it is loaded, as ftrace does itself where it finds the kernel's text other than it left it.
+ * A module that stops ftrace for good when it is loaded, as ftrace does itself if it finds that the
+ * kernel's text has been changed.
  */
 
 #include <linux/kprobes.h>

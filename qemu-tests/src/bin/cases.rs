@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Runs the cases; takes the arguments of a cargo test and closes as one does. `scripts/vm cases` calls it, and with
-//! `--include-ignored`: slow cases are ignored tests.
+//! Runs the cases. Takes the arguments of a cargo test and ends like one. `scripts/vm cases` calls
+//! it, also with `--include-ignored`: slow cases are ignored tests.
 
 use std::collections::HashMap;
 use std::io;
@@ -16,8 +16,8 @@ use qemu_tests::case::{wanted, Case};
 use qemu_tests::session::Work;
 use qemu_tests::vm::Setup;
 
-/// How many cases one machine runs before another takes its place: so few that no processor is long without work at the
-/// end, so many that the boots count for little.
+/// How many cases one machine runs before another replaces it: few enough that no processor is idle
+/// for long at the end, many enough that the boots cost little.
 const BLOCK: usize = 16;
 
 fn main() -> ExitCode {
@@ -32,7 +32,8 @@ fn main() -> ExitCode {
 
 fn prepare() -> Result<(Arguments, Vec<Trial>), String> {
     let mut args = Arguments::from_args();
-    // The machines do not follow the threads of the trials; verdicts are waited for in their order.
+    // Trials run in one thread, which waits for the verdicts in order; the machines run
+    // independently of it.
     args.test_threads = Some(1);
     let setup = Setup::from_env().map_err(|e| e.to_string())?;
     let cases = Case::all(&setup.top.join("qemu-tests/cases"))?;
@@ -61,10 +62,11 @@ fn prepare() -> Result<(Arguments, Vec<Trial>), String> {
     Ok((args, trials))
 }
 
-/// The verdict on one case: nothing to say, or a report.
+/// The verdict on one case: nothing, or a report.
 type Verdict = Result<(), String>;
 
-/// The verdicts, from a thread that is started when the first is asked for: `--list` boots nothing.
+/// The verdicts, from a thread that is started when the first one is requested, so that `--list`
+/// boots nothing.
 struct Verdicts {
     work: Option<(Setup, Vec<Case>)>,
     source: Option<Receiver<(usize, Verdict)>>,
@@ -106,13 +108,13 @@ fn start(setup: Setup, cases: Vec<Case>) -> Receiver<(usize, Verdict)> {
     from
 }
 
-/// Runs the cases.
+/// Runs the cases and sends the verdicts.
 fn follow(setup: &Setup, cases: &[Case], to: &Sender<(usize, Verdict)>) -> io::Result<()> {
     let mut times = setup.times()?;
     let works: Vec<Work> = cases.iter().map(Case::work).collect();
     blocks::run(setup, None, &works, BLOCK, &mut |at, ending| {
         let verdict = cases[at].judge(ending, &mut times);
-        // The receiver lives as long as the trials.
+        // Cannot fail while trials wait: the receiver lives as long as they do.
         let _ = to.send((at, verdict));
     })
 }

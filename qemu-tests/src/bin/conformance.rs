@@ -1,11 +1,12 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! `conformance [WORD...]`: runs the suite's unit tests, or those of which a word is the class or a part of the path, and
-//! prints the scoreboard. `scripts/conformance` calls it in the build root. The cases of class `impl` are run only where named:
-//! by a part of their names or by `impl`, not by a folder, which is a word that ends in `/`.
+//! `conformance [WORD...]`: runs the suite's unit tests, or those whose class or part of whose path
+//! is one of the words, and prints the scoreboard. `scripts/conformance` calls it in the build
+//! root. Cases of class `impl` are run only if named, by a part of their path or by `impl`, but not
+//! by a folder, which is a word that ends in `/`.
 //!
-//! Fails where a case is not as `qemu-tests/suite/expected-failures` has it.
+//! Fails if a case differs from `qemu-tests/suite/expected-failures`.
 
 use std::fs;
 use std::io::{self, Write};
@@ -20,7 +21,7 @@ use qemu_tests::suite::lists::{Class, Classes, Expected};
 use qemu_tests::suite::plan::{self, Demands, Places};
 use qemu_tests::vm::Setup;
 
-/// How many cases one machine runs before another takes its place.
+/// How many cases one machine runs before another replaces it.
 const BLOCK: usize = 250;
 
 fn main() -> ExitCode {
@@ -71,7 +72,7 @@ fn run(words: &[String]) -> Result<bool, String> {
     let mut report = fs::File::create(&file).map_err(written)?;
     let runner = places.runner();
     let mut round: Vec<usize> = (0..works.len()).collect();
-    // Some cases measure what varies, and say how often they may be tried.
+    // Some cases measure what varies, and specify how often they may be repeated.
     for tries in 0.. {
         let these: Vec<Work> = round.iter().map(|&at| works[at].clone()).collect();
         let mut failed = Vec::new();
@@ -85,7 +86,7 @@ fn run(words: &[String]) -> Result<bool, String> {
                 failed.push(at);
             }
             let case = &works[at].name;
-            // The table at the end says what there is to say of a report that cannot be written.
+            // An error shows again when the table is written at the end.
             let _ = report.write_all(board.details(case, &verdict).as_bytes());
             tell(&format!("{}/{}", at + 1, works.len()), case, &verdict);
             board.add(case, verdict);
@@ -105,14 +106,14 @@ fn run(words: &[String]) -> Result<bool, String> {
         "{} cases are not as the list of failures has them",
         surprises.len()
     );
-    // A failure has its line above.
+    // A failure has already been printed above.
     for line in surprises.iter().filter(|line| line.contains(" passed: ")) {
         println!("{line}");
     }
     Ok(surprises.is_empty())
 }
 
-/// Tells of one case.
+/// Prints the verdict on one case.
 fn tell(number: &str, case: &str, verdict: &Verdict) {
     let word = match verdict {
         Verdict::Pass => "ok".to_owned(),
@@ -120,11 +121,12 @@ fn tell(number: &str, case: &str, verdict: &Verdict) {
         Verdict::Skip(why) => format!("left out: {why}"),
     };
     println!("[{number}] {case} ... {word}");
-    // A reader that is gone needs no progress.
+    // Errors are ignored: a reader that has gone needs no progress.
     let _ = io::stdout().flush();
 }
 
-/// Whether the case is to be run. A folder is what of it there is without words; parts of names are whatever has them.
+/// Whether the case is to be run. A folder selects the cases below it except those of class `impl`;
+/// a part of a path selects all cases that contain it.
 fn wanted(case: &str, words: &[String], classes: &Classes) -> bool {
     if words.is_empty() {
         return classes.of(case) != Class::Impl;

@@ -1,18 +1,20 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Counts firings, below the compiler, so that a provider's case fails for the kernel's reasons alone. Runs in the VM:
+//! Counts firings, below the compiler, so that a provider's case fails for the kernel's reasons
+//! alone. Runs in the VM:
 //!
-//! - `provider-check list`: how many probes each provider has;
-//! - `provider-check count MS DESC...`: enables each description with `@ = count()` in one consumer, and prints
-//!   after MS milliseconds how often each fired; how long enabling and ending took goes to standard error;
+//! - `provider-check list`: prints how many probes each provider has;
+//! - `provider-check count MS DESC...`: enables each description with `@ = count()` in one
+//!   consumer, and after MS milliseconds prints how often each fired; the durations of enabling and
+//!   ending go to standard error;
 //! - `provider-check run DESC... -- COMMAND...`: the same while a command runs;
-//! - `provider-check values DESC VAR... -- COMMAND...`: traces built-in variables (`arg0` … `errno`) at the probes while a
-//!   command runs, one line a firing;
+//! - `provider-check values DESC VAR... -- COMMAND...`: traces built-in variables (`arg0` …
+//!   `errno`) at the probes while a command runs, one line per firing;
 //! - `provider-check rounds N DESC`: enables, starts and closes N times;
-//! - `provider-check sleepers N DESC`: N threads sleep at a time; whether each call of the functions returned, or its return was
-//!   counted as lost, and some were;
-//! - `provider-check types DESC`: the argument types of the first probe that matches.
+//! - `provider-check sleepers N DESC`: has N threads sleep at the same time; checks that each call
+//!   of the functions either returned or its return was counted as lost, and that some were lost;
+//! - `provider-check types DESC`: prints the argument types of the first probe that matches.
 
 use dtrace::dof;
 use dtrace::handle::{fill, text, Buffer, DevDtrace, Device, PATH};
@@ -78,13 +80,14 @@ fn run(cmd: &[&str]) -> Outcome {
     status.map(|_| ()).map_err(|e| format!("{program}: {e}"))
 }
 
-/// Does `work` while it looks after the tracing as a consumer does, which would be ended otherwise.
+/// Calls `work` while another thread makes control calls as a consumer does; otherwise the deadman
+/// would kill the tracing.
 fn watching(device: &DevDtrace, work: impl FnOnce() -> Outcome) -> Outcome {
     let (done, end) = channel::<()>();
     std::thread::scope(|scope| {
         scope.spawn(move || {
             while end.recv_timeout(Duration::from_secs(1)) == Err(RecvTimeoutError::Timeout) {
-                // What is wrong with it shows when it is stopped.
+                // Errors are ignored: they show again when the tracing is stopped.
                 let _ = device.status();
             }
         });
@@ -180,7 +183,7 @@ fn count(probes: &[&str], work: impl FnOnce() -> Outcome) -> Outcome {
     Ok(())
 }
 
-/// Every aggregation's count over all CPUs.
+/// Each aggregation's count, summed over all CPUs.
 fn totals(device: &DevDtrace) -> Result<BTreeMap<u32, u64>, String> {
     let mut totals = BTreeMap::new();
     let mut room = vec![0; 256 << 10];
@@ -284,7 +287,8 @@ fn rounds(n: &str, desc: &str) -> Outcome {
     Ok(())
 }
 
-/// Returns that could not be hooked since the module was loaded, as the open device's file tells.
+/// Returns how many function returns could not be hooked since the module was loaded, from the open
+/// device's fdinfo.
 fn lost_returns() -> Result<u64, String> {
     let files = std::fs::read_dir("/proc/self/fdinfo").map_err(|e| format!("fdinfo: {e}"))?;
     for file in files.flatten() {
@@ -319,9 +323,10 @@ fn sleepers(n: &str, desc: &str) -> Outcome {
     Ok(())
 }
 
-/// `n` threads sleep at a time until more returns were lost than `before`.
+/// Has `n` threads sleep at the same time until more returns were lost than `before`.
 fn park(n: usize, before: u64) -> Outcome {
-    // Parked, in futexes: a `sleep` of somebody else, still under way at the end, would spoil the sum.
+    // Threads park in futexes. With `sleep`, a call of another program that is still under way at
+    // the end would make the sum wrong.
     let enough = Arc::new(AtomicBool::new(false));
     let sleep = |enough: Arc<AtomicBool>| {
         move || {
@@ -337,7 +342,7 @@ fn park(n: usize, before: u64) -> Outcome {
     };
     let threads: Result<Vec<_>, _> = (0..n).map(spawn).collect();
     let threads = threads.map_err(|e| format!("a thread: {e}"))?;
-    // All sleep when there are no hooks left, or never.
+    // Once no hooks are left, returns are lost; if that does not happen, give up after a minute.
     let late = Instant::now() + Duration::from_secs(60);
     while lost_returns()? == before && Instant::now() < late {
         std::thread::sleep(Duration::from_millis(50));
@@ -350,7 +355,7 @@ fn park(n: usize, before: u64) -> Outcome {
     Ok(())
 }
 
-/// The descriptions of probes that match.
+/// The descriptions of matching probes.
 fn matching(device: &DevDtrace, desc: &str) -> Result<Vec<ProbeDesc>, String> {
     let wanted = pattern(desc);
     let mut at = ProbeDesc::new_zeroed();

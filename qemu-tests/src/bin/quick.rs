@@ -1,13 +1,14 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What of the debug kernel belongs to every run of the tests: the module's unit tests, and the cases that say `@debug: quick`. Takes
-//! the arguments of a cargo test and closes as one does; where they want unit tests alone (`kunit/`), no case is run. `scripts/vm quick`
-//! and `scripts/vm kunit` call it.
+//! What every `make test` runs on the debug kernel: the module's unit tests, and the cases with
+//! `@debug: quick`. Takes the arguments of a cargo test and ends like one; with the filter `kunit/`
+//! no case is run. `scripts/vm quick` and `scripts/vm kunit` call it.
 //!
-//! All of it runs in one machine, whose boot takes as long as some of the cases. KUnit runs the tests when the module has been
-//! loaded, which is before the first work; that one fetches what they said. One more trial stands for all that they did to
-//! the kernel: what it complains of while they run fails it.
+//! All of it runs in one machine, because its boot takes as long as some of the cases. KUnit runs
+//! the unit tests when the module has been loaded, which is before the first work; that work
+//! fetches their output. One more trial, `kunit/kernel`, stands for all that they did to the
+//! kernel: it fails if the kernel complains while they run.
 
 use std::io;
 use std::process::ExitCode;
@@ -19,10 +20,10 @@ use qemu_tests::ktap;
 use qemu_tests::session::{self, Ending, Work};
 use qemu_tests::vm::Setup;
 
-/// What the module's unit tests are called, before their own names.
+/// The prefix of the names of the module's unit tests.
 const UNITS: &str = "kunit/";
 
-/// What they said; the module goes, and comes again without its tests.
+/// Prints the tests' output; unloads the module, and loads it without its tests.
 const FETCH: &str = "dmesg
 rmmod dtrace || exit 1
 echo none >/sys/module/kunit/parameters/filter_glob
@@ -64,7 +65,7 @@ fn run() -> Result<(Arguments, Vec<Trial>), String> {
     Ok((args, trials))
 }
 
-/// How the first work ended, and each case.
+/// The endings of the first work, which fetches the unit tests' output, and of each case.
 fn endings(setup: &Setup, cases: &[Case]) -> io::Result<Vec<Ending>> {
     let fetch = Work {
         name: "kunit".to_owned(),

@@ -1,11 +1,13 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The harness's own cases: what takes a machine down, or makes its kernel complain, is blamed on the case that did it,
-//! the console's log is kept, and the other cases go on. `scripts/vm selftest` calls it.
+//! The harness's own cases: if a case takes the machine down, or makes its kernel complain, that
+//! case is blamed, the console's log is kept, and the other cases continue. `scripts/vm selftest`
+//! calls it.
 //!
-//! Each trial of the cases looks at one ending of a single run of all of them; the order of the works is part of the test.
-//! Two more drive `vm run` and `vm shell` as a user does, by what they read and write.
+//! Each trial checks one ending of a single run of all cases; the order of the works is part of the
+//! test. Two more trials drive `vm run` and `vm shell` as a user does, through their input and
+//! output.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -17,17 +19,17 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use qemu_tests::session::{self, Ending, Work};
 use qemu_tests::vm::{read_lossy, Setup};
 
-/// A case of the harness: its name, what it does, its limit in seconds, what must come of it.
+/// A case of the harness: its name, its commands, its limit in seconds, and its expected ending.
 type Case = (&'static str, &'static str, u64, Expected);
 
-/// What must come of a case.
+/// The expected ending of a case.
 #[derive(Clone, Copy)]
 enum Expected {
     /// It prints this and ends by itself.
     Output(&'static str),
-    /// It is ended by its limit, and the machine lives on.
+    /// Its limit ends it, and the machine continues.
     Late,
-    /// It is blamed in these words; the console's log that was kept has the second.
+    /// The report contains the first text, and the saved log of the console the second.
     Blame(&'static str, &'static str),
 }
 
@@ -98,7 +100,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs the cases; a case without an ending is one that the harness forgot.
+/// Runs the cases. A case without an ending is one that the harness has forgotten.
 fn endings() -> io::Result<(Setup, Vec<Option<Ending>>)> {
     let setup = Setup {
         module: None,
@@ -132,7 +134,7 @@ fn endings() -> io::Result<(Setup, Vec<Option<Ending>>)> {
     Ok((setup, endings))
 }
 
-/// Where the console's log of a failed case is kept.
+/// The file in which the console's log of a failed case is kept.
 fn kept(setup: &Setup, at: usize) -> std::path::PathBuf {
     setup.build.join(format!(
         "console-failed/{at:04}-harness-{}.log",
@@ -160,7 +162,8 @@ fn check(setup: &Setup, at: usize, case: &Case, ending: &Option<Ending>) -> Resu
     ))
 }
 
-/// Output comes while the command runs, Ctrl-C gets to it, and its status comes back.
+/// Checks that output arrives while the command runs, that Ctrl-C reaches it, and that its status
+/// comes back.
 fn interrupt() -> Result<(), String> {
     let command = "trap 'echo interrupted; exit 7' INT; echo ready; sleep 60 & wait";
     let mut child = Command::new(vm()?)
@@ -186,7 +189,8 @@ fn interrupt() -> Result<(), String> {
     }
 }
 
-/// The shell is interactive: it has a prompt and a terminal, does what it is told, and ends its machine when it ends.
+/// Checks that the shell is interactive: it has a prompt and a terminal, executes commands, and its
+/// end ends the machine.
 fn shell() -> Result<(), String> {
     let mut child = Command::new("script")
         .args(["--quiet", "--return", "--command"])
@@ -217,13 +221,13 @@ fn shell() -> Result<(), String> {
     }
 }
 
-/// The program that boots machines by hand, beside this one.
+/// The program that boots machines by hand, in the same folder as this one.
 fn vm() -> Result<String, String> {
     let path = std::env::current_exe().map_err(|e| e.to_string())?;
     Ok(path.with_file_name("vm").display().to_string())
 }
 
-/// What Ctrl-C does.
+/// Interrupts a process as Ctrl-C does.
 fn interrupt_process(child: &Child) -> Result<(), String> {
     let status = Command::new("kill")
         .args(["-INT", &child.id().to_string()])
@@ -231,7 +235,7 @@ fn interrupt_process(child: &Child) -> Result<(), String> {
     status.map_err(|e| e.to_string()).map(drop)
 }
 
-/// Reads until `text` is there; the end of the output before it is an error.
+/// Reads until `text` has been read; if the output ends before, that is an error.
 fn read_until(from: &mut impl Read, seen: &mut String, text: &str) -> Result<(), String> {
     let mut byte = [0];
     while !seen.ends_with(text) {

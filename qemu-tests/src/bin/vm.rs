@@ -1,15 +1,17 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! `vm run COMMAND`, `vm count COMMAND` and `vm shell`: the machine by hand. `scripts/vm` calls it in the build root.
-//! `count` makes the guest's clock count instructions, and leaves loading the module to the command.
+//! `vm run COMMAND`, `vm count COMMAND` and `vm shell`: uses a machine by hand. `scripts/vm` calls
+//! it in the build root. `count` makes the guest's clock count instructions, and leaves loading the
+//! module to the command.
 //!
-//! The command's output is passed through as it comes, Ctrl-C interrupts the command as if it ran here, and its exit status
-//! is this program's. 120 and above are the machine's own: 120 the module did not load, 121 the machine died, 122 the
-//! kernel warned, 124 the command reached its limit, 130 the machine was ended by Ctrl-C.
+//! The command's output is passed through as it comes, Ctrl-C interrupts the command as if it ran
+//! here, and its exit status is this program's. From 120 on the status is the machine's own: 120
+//! the module did not load, 121 the machine died, 122 the kernel warned, 124 the command reached
+//! its limit, 130 Ctrl-C ended the machine.
 //!
-//! Where the emulation has run code that was no more ([`console::stale_breakpoint`]) that is said, and the command begins anew in a machine whose
-//! processors take turns.
+//! If the emulation has executed stale code ([`console::stale_breakpoint`]), this is reported, and
+//! the command starts again in a machine whose processors take turns.
 
 use std::fs;
 use std::io;
@@ -47,7 +49,7 @@ fn main() -> ExitCode {
     })
 }
 
-/// The limit of one command, in seconds.
+/// The limit of one command; `DTRACE_VM_LIMIT` has it in seconds, 600 by default.
 fn limit() -> Duration {
     let seconds = std::env::var("DTRACE_VM_LIMIT")
         .ok()
@@ -56,7 +58,7 @@ fn limit() -> Duration {
     Duration::from_secs(seconds)
 }
 
-/// The set-up of a measurement.
+/// The setup of a measurement.
 fn counting(setup: Setup) -> Setup {
     Setup {
         accel: Some(Accel::Tcg),
@@ -79,7 +81,7 @@ fn run(mut setup: Setup, command: &str) -> io::Result<ExitCode> {
     Ok(run_in(&setup, command)?.unwrap_or(ExitCode::from(DIED)))
 }
 
-/// Runs the command in one machine; `None`: that died by a mistake of the emulation.
+/// Runs the command in one machine; `None` if the emulation failed.
 fn run_in(setup: &Setup, command: &str) -> io::Result<Option<ExitCode>> {
     let mut signals = Signals::new([SIGINT])?;
     let limit = limit();

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The scoreboard: what passed, by directory and class, and what is not as the list of failures has it.
+//! The scoreboard: what passed, by directory and class, and what contradicts the list of expected
+//! failures.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -9,19 +10,19 @@ use std::fmt::Write;
 use super::judge::Verdict;
 use super::lists::{Class, Classes, Expected};
 
-/// How many lines of a failure's details are shown, of their beginning and of their end.
+/// How many lines of a failure's details are shown, from the beginning and from the end each.
 const DETAILS: usize = 20;
 
 const CLASSES: [Class; 3] = [Class::Language, Class::Linux, Class::Impl];
 
-/// Verdicts, counted.
+/// The verdicts, counted.
 pub struct Board<'a> {
     classes: &'a Classes,
     expected: &'a Expected,
     verdicts: BTreeMap<String, Verdict>,
 }
 
-/// How many passed, failed, and were left out.
+/// How many cases passed, failed, and were skipped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Count {
     passed: usize,
@@ -44,7 +45,7 @@ impl Count {
 }
 
 impl<'a> Board<'a> {
-    /// An empty board.
+    /// Creates an empty board.
     pub fn new(classes: &'a Classes, expected: &'a Expected) -> Self {
         Self {
             classes,
@@ -53,12 +54,13 @@ impl<'a> Board<'a> {
         }
     }
 
-    /// Takes the verdict on a case.
+    /// Adds the verdict on a case.
     pub fn add(&mut self, case: &str, verdict: Verdict) {
         self.verdicts.insert(case.to_owned(), verdict);
     }
 
-    /// What passed of what was run, by directory and class, and the sum of each class.
+    /// Returns the table of passed and run cases, by directory and class, with the sum of each
+    /// class.
     pub fn table(&self) -> String {
         let mut rows: BTreeMap<&str, [Count; 3]> = BTreeMap::new();
         let mut sums = [Count::default(); 3];
@@ -104,7 +106,7 @@ impl<'a> Board<'a> {
         text
     }
 
-    /// Every failure with its reason in a line.
+    /// Returns all failures, one line each with the reason.
     pub fn failures(&self) -> String {
         self.verdicts
             .iter()
@@ -115,14 +117,14 @@ impl<'a> Board<'a> {
             .collect()
     }
 
-    /// A failure's line and details; nothing where the verdict is another.
+    /// Returns a failure's line and details; empty if the case did not fail.
     pub fn details(&self, case: &str, verdict: &Verdict) -> String {
         let Verdict::Fail(why, details) = verdict else {
             return String::new();
         };
         let mut text = self.line(case, why);
         let lines: Vec<&str> = details.lines().collect();
-        // A program that fails says why where its output ends.
+        // A failing program gives the reason at the end of its output, so keep that too.
         let left_out = lines.len().saturating_sub(2 * DETAILS);
         let (begin, rest) = lines.split_at(lines.len().min(DETAILS));
         let mut add = |lines: &[&str]| {
@@ -144,8 +146,8 @@ impl<'a> Board<'a> {
         format!("FAIL {case} [{class}] {why} ({known})\n")
     }
 
-    /// What contradicts the list of failures; nothing when all is as expected. That a whole field passes can be said only
-    /// where all of it was run.
+    /// Returns what contradicts the list of expected failures. That all cases below a listed path
+    /// pass can be said only if all of them ran (`complete`).
     pub fn surprises(&self, complete: bool) -> Vec<String> {
         let mut found: Vec<String> = self
             .verdicts

@@ -1,19 +1,21 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Whether a case of the suite passed.
+//! Decides whether a case of the suite passed.
 //!
-//! The suite's runner masks addresses and numbers of eBPF instructions, sorts the lines unless the case says that their order
-//! counts, and compares. Two things are masked here in addition, on both sides, since they name what the two systems
-//! do not share:
+//! The suite's runner masks addresses and numbers of eBPF instructions, sorts the lines unless the
+//! case says that their order counts, and compares. This module masks two more things, on both
+//! sides, because they name what the two systems do not share:
 //!
 //! - **Where a fault happened.** `at BPF pc NNN` there is `at DIF offset NNN` here.
-//! - **Which clause faulted.** Most expected texts name an eBPF program, `error in dt_clause_0 for probe ID 1 (P): W at …`,
-//!   where every DTrace names enabling, probe and action: `error on enabled probe ID 3 (ID 1: P): W in action #1 at …`. Both
-//!   become the probe's name and the fault; enabling, action, probe ID (which follows from how many probes a system has) go.
+//! - **Which clause faulted.** Most expected texts name an eBPF program, `error in dt_clause_0 for
+//!   probe ID 1 (P): W at …`, where every other DTrace names enabling, probe and action: `error on
+//!   enabled probe ID 3 (ID 1: P): W in action #1 at …`. Both become the probe's name and the
+//!   fault; enabling, action and probe ID (which depends on how many probes a system has) are
+//!   removed.
 //!
-//! Left out is what the other DTrace does not say: the compiler's warnings of declared variables that cut values, and that the process
-//! of `-c` or `-p` has exited, which it never tells.
+//! Two messages are ignored that the other DTrace never prints: the compiler's warnings about
+//! declared variables that cut values, and that the process of `-c` or `-p` has exited.
 //!
 //! A case that its authors expect to fail (`@@xfail`, status 67) is judged like any other.
 
@@ -22,23 +24,23 @@ use regex_lite::Regex;
 use super::plan::Demands;
 use crate::session::Outcome;
 
-/// The status by which `guest/suite-cases` says that the suite leaves the case out.
+/// The status with which `guest/suite-cases` reports that the suite skips the case.
 const LEFT_OUT: i32 = 200;
-/// The status by which a case says that it cannot be expected to pass.
+/// The status with which a case reports that it cannot be expected to pass.
 const EXCUSED: i32 = 67;
 
-/// What was found.
+/// The result of a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// As the suite demands.
     Pass,
-    /// Not so: the reason in a line, and details.
+    /// It failed: the reason in one line, and details.
     Fail(String, String),
-    /// Not for this machine: why.
+    /// The suite skips it on this machine: why.
     Skip(String),
 }
 
-/// Masks what may differ.
+/// Masks what may differ between the two systems.
 pub struct Judge {
     address: Regex,
     instruction: Regex,
@@ -46,7 +48,7 @@ pub struct Judge {
 }
 
 impl Judge {
-    /// A judge.
+    /// Compiles the expressions.
     pub fn new() -> Result<Self, regex_lite::Error> {
         Ok(Self {
             address: Regex::new("0x[0-9a-f]+")?,
@@ -57,7 +59,7 @@ impl Judge {
         })
     }
 
-    /// The verdict on what a case left.
+    /// Returns the verdict on a case's outcome.
     pub fn judge(&self, demands: &Demands, outcome: &Outcome) -> Verdict {
         if outcome.status == LEFT_OUT {
             return Verdict::Skip(outcome.stdout.trim().to_owned());
@@ -114,7 +116,7 @@ impl Judge {
     }
 }
 
-/// Standard output and standard error as the suite's expected texts have them.
+/// Standard output and standard error in the form of the suite's expected texts.
 fn joined(demands: &Demands, outcome: &Outcome) -> String {
     let mut text = outcome.stdout.clone();
     let lines = outcome.stderr.split_inclusive('\n');

@@ -1,26 +1,28 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Lists of the suite's cases that this project keeps, in `qemu-tests/suite`.
+//! This project's lists of the suite's cases, in `qemu-tests/suite`.
 //!
-//! `classes` says what a case is about: the D language and whatever any DTrace has, Linux's providers and kernel names, or
-//! the inside of the other implementation. A line is a path's beginning and a class; the longest that fits counts.
+//! `classes` assigns a class to each case: the D language and what any DTrace has, Linux's
+//! providers and kernel names, or internals of the other implementation. A line is a path prefix
+//! and a class; the longest matching prefix counts.
 //!
-//! `expected-failures` has a case and the reason on each line. It may only shrink: a case on it that passes is as wrong as a
-//! failure that is not on it. The reason of a case that does either begins with `sometimes: `. A path that ends in `/`
-//! stands for the cases below it that fail, where a whole field is missing; it is wrong when none fails any more.
+//! `expected-failures` has a case and a reason on each line. It may only shrink: a case on it that
+//! passes is as wrong as a failure that is not on it. A case that sometimes passes has a reason
+//! that begins with `sometimes: `. A path that ends in `/` stands for all cases below it, for
+//! example because a provider is missing; it is an error if none of them fails.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What a case is about.
+/// The subject of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
     /// The language, the compiler, the consumer.
     Language,
     /// Providers and names of Linux.
     Linux,
-    /// The inside of the other implementation.
+    /// Internals of the other implementation.
     Impl,
 }
 
@@ -34,12 +36,12 @@ impl fmt::Display for Class {
     }
 }
 
-/// The classes.
+/// The class of each path prefix, longest first.
 #[derive(Debug)]
 pub struct Classes(Vec<(String, Class)>);
 
 impl Classes {
-    /// Reads the list.
+    /// Parses the list.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut rules = lines(text)
             .map(|line| {
@@ -57,7 +59,7 @@ impl Classes {
         Ok(Self(rules))
     }
 
-    /// The class of a case; the language's where nothing is said.
+    /// The class of a case; [`Class::Language`] if no prefix matches.
     pub fn of(&self, case: &str) -> Class {
         self.0
             .iter()
@@ -71,7 +73,7 @@ impl Classes {
 pub struct Expected(BTreeMap<String, String>);
 
 impl Expected {
-    /// Reads the list.
+    /// Parses the list.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut cases = BTreeMap::new();
         for line in lines(text) {
@@ -98,14 +100,14 @@ impl Expected {
         .map(String::as_str)
     }
 
-    /// Whether the case may pass.
+    /// Whether passing is not an error for the case.
     pub fn may_pass(&self, case: &str) -> bool {
         self.0
             .get(case)
             .is_none_or(|reason| reason.starts_with("sometimes: "))
     }
 
-    /// The fields that are on the list as a whole.
+    /// The listed paths that stand for all cases below them.
     pub fn fields(&self) -> impl Iterator<Item = &str> {
         self.0
             .keys()
@@ -113,7 +115,7 @@ impl Expected {
             .filter(|path| path.ends_with('/'))
     }
 
-    /// The cases and fields on the list that the suite does not have.
+    /// The listed cases and paths that the suite does not have.
     pub fn unknown<'a>(&'a self, all: &'a [String]) -> impl Iterator<Item = &'a str> {
         self.0.keys().map(String::as_str).filter(|&path| {
             !all.iter()

@@ -1,14 +1,16 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The suite of the other DTrace for Linux, run against this one.
+//! Runs the test suite of the other DTrace for Linux against this one.
 //!
-//! It knows about two thousand programs and what they must print. It is fetched when it is needed (`scripts/suite`), lies
-//! over the machine's `/usr` for as long as the machine runs, and nothing of it is in this repository but the names of cases:
-//! which class they belong to ([`lists`]) and which of them are known to fail, and why.
+//! The suite has about two thousand programs with their expected output. It is fetched when it is
+//! needed (`scripts/suite`) and laid over the machine's `/usr` for as long as the machine runs.
+//! This repository contains nothing of it but the names of cases: which class they belong to
+//! ([`lists`]), and which are known to fail, and why.
 //!
-//! [`options`] reads what a case says of itself, [`plan`] makes of it what the machine runs, [`judge`] says whether it passed
-//! and which differences between the systems are none, [`board`] counts.
+//! [`options`] reads a case's options, [`plan`] derives from them what the machine runs, [`judge`]
+//! decides whether the case passed and which differences between the systems to ignore, [`board`]
+//! counts.
 
 pub mod board;
 pub mod judge;

@@ -1,10 +1,11 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What a case of the suite says of itself.
+//! The options in a case of the suite.
 //!
-//! Lines of the form `@@NAME: VALUE` in the case's file, or else in a `test.options` of its directory or of one above it up
-//! to the suite's top, which a file `Makecheck` marks. A file `test.x86_64.options` stands for `test.options` where it exists.
+//! They are lines of the form `@@NAME: VALUE` in the case's file, or else in a `test.options` of
+//! its directory or of one above it up to the suite's top, which contains a file `Makecheck`. If
+//! `test.x86_64.options` exists, it is read instead of `test.options`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,12 +13,12 @@ use std::path::{Path, PathBuf};
 /// The options of one case.
 #[derive(Debug)]
 pub struct Options {
-    /// The case's own text, and that of the options' files above it, nearest first.
+    /// The text of the case, and of the options files above it, nearest first.
     texts: Vec<String>,
 }
 
 impl Options {
-    /// Reads what holds for the case `path`.
+    /// Reads the options of the case `path`.
     pub fn read(path: &Path) -> Self {
         let mut texts = vec![text(path)];
         for dir in path.ancestors().skip(1) {
@@ -34,13 +35,13 @@ impl Options {
         Self { texts }
     }
 
-    /// Whether an option whose name begins so is given anywhere.
+    /// Whether an option whose name begins with `name` is given anywhere.
     pub fn given(&self, name: &str) -> bool {
         let mark = format!("@@{name}");
         self.texts.iter().any(|text| text.contains(&mark))
     }
 
-    /// The option's value, from the nearest text that has one; empty where it has none.
+    /// The option's value, from the nearest text that has one; empty if none has.
     pub fn value(&self, name: &str) -> String {
         let mark = format!("@@{name}");
         self.texts
@@ -63,7 +64,7 @@ pub fn directories(path: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The value in `line` of the option whose mark is `mark`: the name must end there.
+/// The value in `line` of the option with this mark. A longer option name does not match.
 fn value(line: &str, mark: &str) -> Option<String> {
     let (_, rest) = line.split_once(mark)?;
     let rest = match rest.trim_start_matches(' ').strip_prefix(':') {
@@ -74,7 +75,7 @@ fn value(line: &str, mark: &str) -> Option<String> {
     Some(rest.trim_end_matches("*/").trim_end_matches(' ').to_owned())
 }
 
-/// A file as text; the suite has files in other encodings than UTF-8.
+/// Reads a file as text; some files of the suite are not UTF-8.
 fn text(path: &Path) -> String {
     fs::read(path).map_or_else(
         |_| String::new(),

@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! From a file of the suite to what the machine runs, by the rules of the suite's own runner.
+//! Turns a file of the suite into what the machine runs, by the rules of the suite's own runner.
 //!
-//! `tst.*` must succeed, `err.*` must end with status 1, `err.D_TAG.*` with that tag, `drp.TAG.*` must report that drop; other
-//! programs are only compiled unless they name a trigger. The machine's side is `guest/suite` and `guest/suite-cases`,
-//! which find all this in shell variables.
+//! `tst.*` must succeed, `err.*` must end with status 1, `err.D_TAG.*` with that tag, `drp.TAG.*`
+//! must report that drop; other programs are only compiled unless they name a trigger. The guest's
+//! side is `guest/suite` and `guest/suite-cases`, which get all this in shell variables.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -14,19 +14,21 @@ use std::time::Duration;
 use super::options::{directories, Options};
 use crate::session::Work;
 
-/// Where the suite lies below the root that `scripts/suite` makes.
+/// The suite's location below the root that `scripts/suite` makes.
 const PLACE: &str = "usr/lib/x86_64-linux-gnu/dtrace/testsuite";
-/// Seconds that a case may take where it does not ask for more: three times what the suite gives, for an emulated machine is slow.
+/// Seconds that a case may take if it does not request more: three times the suite's limit, because
+/// an emulated machine is slow.
 const LIMIT: u64 = 123;
-/// Seconds that the machine's side takes beyond the case: its filter, and what is to be killed.
+/// Seconds that the guest's scripts need beyond the case, for its filter and for killing what is
+/// left.
 const MARGIN: u64 = 30;
 
-/// Where the suite and what it is to test are.
+/// Paths of the suite and of the installation under test.
 #[derive(Clone, Debug)]
 pub struct Places {
-    /// What `scripts/suite` made.
+    /// The directory that `scripts/suite` made.
     pub suite: PathBuf,
-    /// What `scripts/install` laid out.
+    /// The directory that `scripts/install` filled.
     pub installed: PathBuf,
     /// This checkout.
     pub top: PathBuf,
@@ -38,7 +40,7 @@ impl Places {
         self.suite.join("root").join(PLACE)
     }
 
-    /// What the machine runs once, to work through the cases.
+    /// The script that the machine runs once, to work through the cases.
     pub fn runner(&self) -> String {
         let script = self.top.join("qemu-tests/guest/suite");
         let word = |path: &Path| quoted(&path.display().to_string());
@@ -51,31 +53,31 @@ impl Places {
     }
 }
 
-/// What a case must do.
+/// The demands on a case.
 #[derive(Debug)]
 pub struct Demands {
     /// The exit status.
     pub status: i32,
     /// A tag that standard error must name.
     pub tag: Option<String>,
-    /// What it must print, where the suite says.
+    /// The expected output, if the suite has one.
     pub output: Option<Vec<u8>>,
-    /// Whether a filter has joined its standard output and standard error already.
+    /// Whether a filter has already joined standard output and standard error.
     pub filtered: bool,
     /// Whether the order of the lines counts.
     pub ordered: bool,
-    /// Whether running out of time is no failure.
+    /// Whether running out of time is not a failure.
     pub endless: bool,
-    /// How many times more the case may be run until it passes.
+    /// How often the case may be repeated until it passes.
     pub again: u32,
 }
 
 /// One case, ready to be run.
 #[derive(Debug)]
 pub struct Plan {
-    /// For the machine.
+    /// What the machine runs.
     pub work: Work,
-    /// For the judge.
+    /// What the judge checks.
     pub demands: Demands,
 }
 
@@ -86,7 +88,8 @@ enum Kind {
     Interpreter,
 }
 
-/// Plans the case `name`, a path below the suite's top; the error is why the suite leaves it out.
+/// Plans the case `name`, a path below the suite's top. An error is the reason why the suite skips
+/// it.
 pub fn plan(places: &Places, name: &str) -> Result<Plan, String> {
     let top = places.top_of_suite();
     let path = top.join(name);
@@ -210,7 +213,8 @@ fn kind(path: &Path) -> Result<Kind, String> {
     })
 }
 
-/// The trigger's command, below the suite's top; `none`, or nothing where the program is only to be compiled.
+/// The trigger's path below the suite's top; `none` if there is none, empty if the program is only
+/// compiled.
 fn trigger(top: &Path, base: &Path, options: &Options, sort: &str, kind: &Kind) -> String {
     let own = with(base, "t");
     if executable(&own) {
@@ -237,7 +241,8 @@ fn timing(options: &Options) -> String {
     }
 }
 
-/// The programs that say whether the case makes sense: the case's own, and those of its directories.
+/// The programs that decide whether the case makes sense on this system: the case's own, and those
+/// of its directories.
 fn excuses(top: &Path, path: &Path) -> String {
     let of = |dir: &Path, base: &str| {
         [format!("{base}.x86_64.x"), format!("{base}.x")]
@@ -269,7 +274,7 @@ fn name_of(path: &Path) -> String {
         .into_owned()
 }
 
-/// `base` with one more extension; its own dots stay.
+/// `base` with one more extension; dots in its name stay.
 fn with(base: &Path, extension: &str) -> PathBuf {
     base.with_file_name(format!("{}.{extension}", name_of(base)))
 }
@@ -278,7 +283,7 @@ fn below(top: &Path, path: &Path) -> String {
     path.strip_prefix(top).unwrap_or(path).display().to_string()
 }
 
-/// A word that bash reads as it is.
+/// Quotes a word for bash.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }

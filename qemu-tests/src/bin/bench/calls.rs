@@ -1,29 +1,31 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The program whose functions are traced: `bench-calls`, which counts the time of its calls itself.
+//! The program whose functions are traced: `bench-calls`, which measures the time of its calls
+//! itself.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// The program at work.
+/// The running program.
 struct Calls {
     child: Child,
     answers: BufReader<ChildStdout>,
-    /// How many other processes have mapped it.
+    /// How many other processes run the same program.
     others: u32,
 }
 
 static CALLS: Mutex<Option<Calls>> = Mutex::new(None);
 
-/// The number of the process, while so many others run the same program. It is another one where that changes.
+/// Returns the ID of the process, while `others` other processes run the same program. If `others`
+/// changes, a new process is started.
 pub fn process(others: u32) -> io::Result<u32> {
     with(Some(others), |calls| Ok(calls.child.id()))
 }
 
-/// How long so many calls of a function take.
+/// Returns how long `turns` calls of a function take.
 pub fn run(function: &str, turns: u32) -> io::Result<Duration> {
     with(None, |calls| {
         let input = calls.child.stdin.as_mut();

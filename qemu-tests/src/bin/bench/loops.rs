@@ -1,15 +1,17 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What is measured: loops over one operation of the kernel or one call in another program, and what a turn of them costs.
+//! The measured loops, over one operation of the kernel or one call in another program, and the
+//! cost of a turn.
 //!
-//! In a machine whose clock counts instructions a nanosecond is an instruction. The timer's interrupts and the tracer's own
-//! work fall into some rounds and not into others, so the cheapest of many short rounds is what a turn costs by itself. Two threads
-//! that wake each other are different: the scheduler has several ways for them, and rounds of any of them, so that there the
-//! middle one counts.
+//! In a machine whose clock counts instructions, a nanosecond is an instruction. The timer's
+//! interrupts and the tracer's own work fall into some rounds and not into others, so the cheapest
+//! of many short rounds is the cost of a turn by itself. Two threads that wake each other are
+//! different: the scheduler has several paths for them, and each round may take any of them, so the
+//! median counts there.
 //!
-//! Between two rounds the loop pauses. So a tracer that looks at its buffers from time to time does so before they are full, and
-//! no round is cheap because its events were dropped.
+//! The loop pauses between rounds, so that a tracer that reads its buffers periodically does so
+//! before they are full, and no round is cheap because its events were dropped.
 
 use std::fs::{File, OpenOptions};
 use std::hint::black_box;
@@ -26,39 +28,40 @@ use rustix::fs::OFlags;
 use rustix::pipe::pipe;
 
 const ROUNDS: u32 = 200;
-/// A hundred rounds and their pauses take more than a second.
+/// A hundred rounds with their pauses take more than a second.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// An operation of the kernel that a turn of a loop asks for.
+/// The operation that a turn of a loop executes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// getppid(2), which does next to nothing.
+    /// getppid(2), which does almost nothing.
     Getppid,
     /// read(2) of one byte of /dev/zero.
     Read,
-    /// stat(2) of a file that is not there.
+    /// stat(2) of a file that does not exist.
     Stat,
-    /// openat(2) of a file that is not there, whose path is 27 characters long.
+    /// openat(2) of a file that does not exist, with a path of 27 characters.
     Open,
-    /// Two threads that wake each other through pipes: two switches a turn.
+    /// Two threads that wake each other through pipes: two context switches per turn.
     Switch,
-    /// A block read past the page cache from a device that does nothing.
+    /// A block read that bypasses the page cache, from a device that does nothing.
     Block,
-    /// Instructions of the program itself.
+    /// Instructions in user space.
     Compute,
-    /// The call of a function of another program that begins with `endbr64`.
+    /// A call of a function of another program that begins with `endbr64`.
     Marked,
-    /// Of one that begins with `push`.
+    /// A call of one that begins with `push`.
     Pushing,
-    /// Of one that has a probe of its own.
+    /// A call of one that contains a USDT probe.
     Telling,
-    /// A call of a function of a process behind calls of seven others, whose frames have no pointers to one another.
+    /// A call of a function below calls of seven others, in another process, without frame
+    /// pointers.
     Nested,
-    /// The same with pointers.
+    /// The same with frame pointers.
     Framed,
 }
 
-/// On a file system in memory: what a disk or a host does is not repeatable.
+/// On a file system in memory, because the timing of a disk or a host is not repeatable.
 const MISSING: &str = "/dev/shm/this/is-not/there!";
 const DEVICE: &str = "/dev/nullb0";
 const BLOCK: usize = 4096;
@@ -82,7 +85,8 @@ impl Operation {
         }
     }
 
-    /// How often it is asked for in a round; a turn is short where rounds have to be many.
+    /// How many turns a round has; fewer if a turn is long, because there must be many short
+    /// rounds.
     pub fn turns(self) -> u32 {
         match self {
             Self::Switch | Self::Block => 25,
@@ -91,12 +95,12 @@ impl Operation {
         }
     }
 
-    /// How many turns a measurement makes.
+    /// How many turns a measurement has.
     pub fn all(self) -> u32 {
         ROUNDS * self.turns()
     }
 
-    /// Makes ready what the operation needs.
+    /// Prepares what the operation needs.
     pub fn prepare(self) -> io::Result<Loop> {
         match self {
             Self::Marked | Self::Pushing | Self::Telling | Self::Nested | Self::Framed => {
@@ -164,16 +168,16 @@ impl Operation {
     }
 }
 
-/// An operation that is ready.
+/// A prepared operation.
 pub enum Loop {
-    /// A turn of it.
+    /// Executes one turn.
     Here(Box<dyn FnMut() -> io::Result<()>>),
-    /// The function of the other program that does it.
+    /// The function of the other program that executes it.
     There(&'static str),
 }
 
 impl Loop {
-    /// How long so many turns take.
+    /// Returns how long `turns` turns take.
     pub fn run(&mut self, turns: u32) -> io::Result<Duration> {
         match self {
             Self::Here(turn) => {
@@ -188,7 +192,8 @@ impl Loop {
     }
 }
 
-/// A thread that answers each byte with a byte, and the ends of the pipes to it and from it.
+/// Starts a thread that answers each byte with a byte. Returns the ends of the pipes to it and from
+/// it.
 fn partner() -> io::Result<(File, File)> {
     let ((theirs, request), (reply, answer)) = (pipe()?, pipe()?);
     let (mut theirs, mut answer) = (File::from(theirs), File::from(answer));
@@ -202,9 +207,9 @@ fn partner() -> io::Result<(File, File)> {
 /// What the turns of one measurement cost, in instructions.
 #[derive(Clone, Copy, Debug)]
 pub struct Cost {
-    /// One turn in the round that counts.
+    /// One turn in the representative round: the cheapest, or the median of switches.
     pub usual: f64,
-    /// All turns with all that went on meanwhile, but for the pauses.
+    /// All turns, with everything else that ran meanwhile, but without the pauses.
     pub total: f64,
 }
 

@@ -1,14 +1,16 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! `bench [-p PEERS] MODULE [SCENARIO...]`: what probes cost, in instructions, ours beside the peers' in one run, of all
-//! scenarios or of some. `scripts/bench` calls it in a machine of one processor whose clock counts instructions, without the module.
+//! `bench [-p PEERS] MODULE [SCENARIO...]`: measures what probes cost, in instructions, of this
+//! project and of the peers in one run, for all scenarios or some. `scripts/bench` calls it in a
+//! machine of one processor whose clock counts instructions, without the module.
 //!
-//! The module is loaded for its own part only, so that neither side disturbs the other. What it must not do fails the run:
-//! cost anything while nothing is enabled, or on a system call that nobody traces. Everything else is a table: for
-//! programs on the standard output, for people on the standard error.
+//! The module is loaded only during its own part, so that the tracers do not disturb each other.
+//! The run fails if the module costs anything while nothing is enabled, or on a system call that is
+//! not traced. Everything else is a table, on standard output for programs and on standard error
+//! for people.
 //!
-//! A figure counts only where the tracer printed that it saw the events, and told of none that it lost.
+//! A figure counts only if the tracer printed that it saw the events, and reported no drops.
 
 mod calls;
 mod loops;
@@ -28,20 +30,20 @@ use loops::{measure, Cost, Operation};
 use scenarios::{Figure, Scenario, SCENARIOS};
 use tracer::{placing, Tracer, Tracing, PLACING};
 
-/// Of a loop's cost, what it may differ by from run to run: one in a thousand.
+/// The relative difference of a loop's cost that is normal between runs: one in a thousand.
 const SAME: f64 = 0.001;
-/// Events of which each has to be printed or reported as lost, at once.
+/// The events of a burst, each of which must be printed or reported as dropped.
 const BURST: u32 = 200_000;
 /// Turns before a measurement.
 const WARM: u32 = 16;
-/// Some tracer says that it is ready before the last of its probes is.
+/// Some tracers report that they are ready before the last of their probes is.
 const SETTLE: Duration = Duration::from_secs(2);
-/// Characters of an output that a note shows.
+/// Characters of a tracer's output that an error shows.
 const SHOWN: usize = 300;
-/// The operations that are measured while the module does nothing.
+/// The operations that are measured while the module is idle.
 const IDLE: [Operation; 3] = [Operation::Getppid, Operation::Read, Operation::Stat];
 
-/// What was found about a tracer in a scenario.
+/// The result of a tracer in a scenario.
 struct Row {
     id: String,
     tracer: Tracer,
@@ -75,9 +77,10 @@ fn main() -> ExitCode {
 }
 
 fn run(module: &Path, peers: Option<&Path>, scenarios: &[&Scenario]) -> io::Result<bool> {
-    // S9 asks for functions of a module that has to be there.
+    // Scenario S9 traces functions of a module that must be loaded.
     command(Command::new("modprobe").arg("ext4"))?;
-    // The C library calls the kernel in a few instructions more for ever once there was a thread.
+    // Start a thread first: once there has been one, the C library needs a few more instructions
+    // for each system call, for good.
     drop(Operation::Switch.prepare()?);
     let mut base = BTreeMap::new();
     for scenario in scenarios {
@@ -116,7 +119,7 @@ fn idle() -> io::Result<Vec<f64>> {
         .collect()
 }
 
-/// The scenarios with one tracer.
+/// Runs the scenarios with one tracer.
 fn trace(
     tracer: Tracer,
     scenarios: &[&Scenario],
@@ -125,7 +128,7 @@ fn trace(
 ) -> Vec<Row> {
     let mut rows = Vec::new();
     for scenario in scenarios {
-        // Before anybody has traced this process.
+        // Measured before anything has traced this process.
         if (tracer, scenario.id) == (Tracer::Ours, "S13m") {
             let placed = scenario.program(tracer).and_then(|(d, _)| placing(&d));
             rows.extend(placed_rows(scenario.id, placed));
@@ -161,7 +164,7 @@ fn trace(
     rows
 }
 
-/// What it costs to place a scenario's probes.
+/// The rows of what placing a scenario's probes costs.
 fn placed_rows(id: &str, placed: io::Result<Vec<(&str, u64)>>) -> Vec<Row> {
     let row = |name: &str, value| Row {
         id: format!("{id} {name}"),
@@ -182,7 +185,7 @@ fn placed_rows(id: &str, placed: io::Result<Vec<(&str, u64)>>) -> Vec<Row> {
     }
 }
 
-/// A scenario's number, with the tracer at work.
+/// A scenario's number, measured while the tracer runs.
 fn figure(scenario: &Scenario, base: &Cost, tracing: Tracing) -> io::Result<f64> {
     let turns = f64::from(scenario.operation.all());
     let events = f64::from(scenario.events);
@@ -191,12 +194,13 @@ fn figure(scenario: &Scenario, base: &Cost, tracing: Tracing) -> io::Result<f64>
     if scenario.figure == Figure::Lost {
         return lost(scenario.operation, tracing);
     }
-    // What is only made when it is wanted, such as tables for stacks, is there afterwards.
+    // Run a few turns first, so that what is created on demand, such as unwind tables, exists
+    // during the measurement.
     scenario.operation.prepare()?.run(WARM)?;
     sleep(SETTLE);
     let before = tracing.work()?;
     let cost = measure(scenario.operation)?;
-    // The tracer looks at its buffers once a second.
+    // The tracer reads its buffers once a second.
     sleep(Duration::from_secs(2));
     let work = (tracing.work()? - before) as f64;
     let output = tracing.finish()?;
@@ -217,7 +221,7 @@ fn figure(scenario: &Scenario, base: &Cost, tracing: Tracing) -> io::Result<f64>
     let printed = output.lines().count() as f64;
     let (seen, least) = match scenario.figure {
         Figure::Printed | Figure::WithConsumer => (printed, expected),
-        // A distribution shows them in several numbers.
+        // A distribution prints the events divided over several numbers.
         _ => (largest(&output), expected / 4.0),
     };
     if seen < least {
@@ -236,7 +240,7 @@ fn largest(output: &str) -> f64 {
     largest.unwrap_or(0) as f64
 }
 
-/// How many of a hundred events of a burst were not printed.
+/// The percentage of a burst's events that were not printed.
 fn lost(operation: Operation, tracing: Tracing) -> io::Result<f64> {
     let mut turn = operation.prepare()?;
     turn.run(BURST)?;
@@ -255,7 +259,7 @@ fn lost(operation: Operation, tracing: Tracing) -> io::Result<f64> {
     Ok((100.0 - printed / burst * 100.0).max(0.0))
 }
 
-/// How many events a tracer says in this line that it lost.
+/// The number of events that the tracer reports as dropped in this line.
 fn reported(line: &str) -> Option<f64> {
     let lower = line.to_lowercase();
     if !lower.contains("drop") && !lower.contains("lost") {
@@ -277,7 +281,7 @@ fn tsv(rows: &[Row]) -> String {
     text
 }
 
-/// Prints what the idle module costs; false if that is anything.
+/// Prints the cost of the idle module; returns false if there is any.
 fn print_idle(without: &[f64], with: &[f64], after: &[f64]) -> bool {
     let mut quiet = true;
     eprintln!("S0: instructions per call, nothing enabled");
@@ -298,7 +302,8 @@ fn print_idle(without: &[f64], with: &[f64], after: &[f64]) -> bool {
     quiet
 }
 
-/// Prints the table; false if ours failed, or traced what it should not.
+/// Prints the table; returns false if this project's tracer failed, or if an untraced system call
+/// became slower.
 fn print_table(rows: &[Row], scenarios: &[&Scenario], base: &BTreeMap<&str, Cost>) -> bool {
     let mut good = true;
     let mut notes = Vec::new();

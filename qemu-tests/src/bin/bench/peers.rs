@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The peers' root, entered by chroot(8), into which the machine's /proc, /sys and /dev are bound, and the daemon that one of them needs for
-//! programs' own probes: its helper device is a character device in user space (cuse).
+//! The peers' root file system, entered by chroot(8) with the machine's /proc, /sys and /dev bound
+//! into it, and the daemon that one of the peers needs for USDT probes: its helper device is a
+//! character device in user space (cuse).
 
 use std::io;
 use std::path::Path;
@@ -12,12 +13,13 @@ use std::time::{Duration, Instant};
 
 use crate::command;
 
-/// Where programs tell the daemon of their probes. With our module loaded `/dev/dtrace` is no directory.
+/// The device with which programs register their probes at the daemon. If this project's module is
+/// loaded, `/dev/dtrace` is not a directory.
 const HELPER: &str = "/dev/dtrace/helper";
-/// Longer than the daemon takes to make it, in the guest's time.
+/// Longer than the daemon takes to create it, in the guest's time.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Makes the root fit to be entered.
+/// Mounts into the root what a chroot into it needs.
 pub fn enter(root: &Path) -> io::Result<()> {
     for (from, to) in [("/proc", "proc"), ("/sys", "sys"), ("/dev", "dev")] {
         command(
@@ -37,16 +39,16 @@ pub fn enter(root: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The other DTrace's daemon, which ends with this.
+/// The other DTrace's daemon; dropping it ends the daemon.
 pub struct Daemon(Child);
 
 impl Daemon {
-    /// Starts it, and waits until programs can tell it something.
+    /// Starts the daemon, and waits until programs can register probes.
     pub fn start(root: &Path) -> io::Result<Self> {
         command(Command::new("modprobe").arg("cuse"))?;
         let mut daemon = Command::new("chroot")
             .arg(root)
-            // In the foreground.
+            // `-F`: in the foreground.
             .args(["dtprobed", "-F"])
             .stdin(Stdio::null())
             .spawn()

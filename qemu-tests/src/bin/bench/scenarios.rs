@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What is compared: the same question put to each tracer in its best words.
+//! The compared scenarios: the same task for each tracer, in the best form of its language.
 
 use std::io;
 
@@ -9,35 +9,35 @@ use crate::calls;
 use crate::loops::Operation;
 use crate::tracer::Tracer;
 
-/// How a scenario's number comes from what was measured.
+/// How a scenario's number is computed from the measurements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Figure {
-    /// Instructions that an event adds to what it happens in.
+    /// Instructions that an event adds to the operation in which it happens.
     Probe,
-    /// The same of events that are not to be seen.
+    /// The same for events that do not match.
     Unseen,
-    /// The same of events that are printed, every one.
+    /// The same for events that are all printed.
     Printed,
-    /// The same with what the tracer itself does to print the event.
+    /// The same, plus what the tracer itself executes to print the event.
     WithConsumer,
-    /// Instructions that a sample takes, this many a second.
+    /// Instructions per sample, at this many samples a second.
     Sample(u32),
-    /// Events of a hundred that were not printed.
+    /// The percentage of events that were not printed.
     Lost,
 }
 
-/// In a program: the number of the process that is traced.
+/// In a program's text: stands for the ID of the traced process.
 const PROCESS: &str = "PID";
 
 /// One row of the table.
 pub struct Scenario {
-    /// As the list of goals numbers it.
+    /// The number in docs/performance.md.
     pub id: &'static str,
-    /// What is asked, for people.
+    /// A short description.
     pub what: &'static str,
-    /// What happens meanwhile.
+    /// The operation that is measured.
     pub operation: Operation,
-    /// Events in a turn of it.
+    /// Events per turn of the operation.
     pub events: u32,
     pub figure: Figure,
     /// The program in D.
@@ -49,7 +49,7 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// The program for a tracer, and the process that it traces if it is one.
+    /// The program for a tracer, and the process that it traces, if it traces one.
     pub fn program(&self, tracer: Tracer) -> io::Result<(String, Option<u32>)> {
         let program = match tracer {
             Tracer::Bpftrace => self.bpftrace,

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The tracers that are compared: how each is called, when it is ready, and what it cost itself.
+//! The compared tracers: how each is called, when it is ready, and what it costs itself.
 //!
-//! A program says `ready` in its BEGIN probe, which every tracer fires when everything is enabled. The peers are called in their own root
-//! ([`crate::peers`]).
+//! A program prints `ready` in its BEGIN probe, which every tracer fires once everything is
+//! enabled. The peers are run in their own root ([`crate::peers`]).
 
 use std::fs::{self, File};
 use std::io;
@@ -16,15 +16,15 @@ use std::time::{Duration, Instant};
 use dtrace_uapi::ioctl;
 use rustix::process::{kill_process, Pid, Signal};
 
-/// What a program prints when it traces.
+/// What a program prints once it traces.
 const READY: &str = "ready";
-/// The rows of [`placing`].
+/// The names of the rows of [`placing`].
 pub const PLACING: [&str; 4] = ["made, M", "enabled, M", "made again, M", "enabled again, M"];
 /// Longer than any tracer takes, in the guest's time.
 const LIMIT: Duration = Duration::from_secs(300);
 const OUTPUT: &str = "/dev/shm/trace";
 
-/// Who traces.
+/// The tracers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tracer {
     /// This project's dtrace(8).
@@ -63,7 +63,8 @@ impl Tracer {
             }
         };
         if let (Self::Oracle, Some(process)) = (self, process) {
-            // A process of root's without a terminal is a daemon, which it leaves alone unless it is told.
+            // The peer ignores a root process without a terminal as a daemon, unless it is given
+            // the process ID.
             command.args(["-p", &process.to_string()]);
         }
         match self {
@@ -78,17 +79,17 @@ impl Tracer {
     }
 }
 
-/// A tracer at work.
+/// A running tracer.
 pub struct Tracing {
     child: Child,
-    /// Instructions that it took until it was ready.
+    /// Instructions that it executed until it was ready.
     pub start: u64,
-    /// Bytes of memory that it had by then at most.
+    /// The most bytes of memory that it had until then.
     pub memory: u64,
 }
 
 impl Tracing {
-    /// Starts a tracer, of a process perhaps, and waits until it traces.
+    /// Starts a tracer, for a process if one is given, and waits until it traces.
     pub fn start(
         tracer: Tracer,
         program: &str,
@@ -121,7 +122,7 @@ impl Tracing {
         Ok(tracing)
     }
 
-    /// Instructions that the tracer itself has taken so far, in user space and in the kernel.
+    /// Instructions that the tracer itself has executed so far, in user space and in the kernel.
     pub fn work(&self) -> io::Result<u64> {
         let text = fs::read_to_string(format!("/proc/{}/schedstat", self.child.id()))?;
         let first = text.split_whitespace().next();
@@ -139,7 +140,7 @@ impl Tracing {
             .ok_or_else(|| io::Error::other("no VmHWM in this kernel"))
     }
 
-    /// Interrupts the tracer, and returns what it printed.
+    /// Interrupts the tracer and returns its output.
     pub fn finish(mut self) -> io::Result<String> {
         kill_process(Pid::from_child(&self.child), Signal::INT)?;
         let begin = Instant::now();
@@ -155,8 +156,9 @@ impl Tracing {
     }
 }
 
-/// Instructions of the calls that make and that enable the probes of a program of ours: where a process is traced for the first time, and
-/// where it has been traced before. Nobody else traces meanwhile.
+/// Measures the instructions of the calls that create and that enable the probes of a program of
+/// this project's tracer: when a process is traced for the first time, and when it has been traced
+/// before. Nothing else may trace meanwhile.
 pub fn placing(program: &str) -> io::Result<Vec<(&'static str, u64)>> {
     let calls = [("made", ioctl::MAKEPROBES), ("enabled", ioctl::ENABLE)];
     let mut observer = String::new();
@@ -180,7 +182,7 @@ pub fn placing(program: &str) -> io::Result<Vec<(&'static str, u64)>> {
             return Err(io::Error::other(error));
         }
     }
-    // The observer looks at its buffers once a second.
+    // The observer reads its buffers once a second.
     sleep(Duration::from_secs(2));
     let output = tracing.finish()?;
     let words = output.split_whitespace();

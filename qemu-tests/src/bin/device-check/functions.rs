@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Many functions at once, and some functions again and again.
+//! Checks of many functions at once, and of some functions again and again.
 
 use crate::programs::{count, counting};
 use crate::{done, open};
@@ -28,11 +28,11 @@ pub fn matched(device: &DevDtrace, provider: &str, func: &str) -> Result<u32, St
     }
 }
 
-/// Every function is enabled in one call, fires, and is left alone afterwards.
+/// Checks that all functions can be enabled in one call, fire, and are unpatched afterwards.
 pub fn functions() -> Result<(), String> {
     let device = open()?;
     let all = matched(&device, "fbt", "")?;
-    // Each has two probes, unless it is among the few that are left out.
+    // Each function has two probes, except for the few that are excluded.
     let traceable = std::fs::read_to_string("/sys/kernel/tracing/available_filter_functions");
     let traceable = traceable.map_err(|e| format!("available_filter_functions: {e}"))?;
     let functions = traceable.lines().count();
@@ -54,7 +54,8 @@ pub fn functions() -> Result<(), String> {
     Ok(())
 }
 
-/// Prints the names of the functions that are patched, when the module's own have come to rest.
+/// Prints the names of the patched functions, once those that the module patches for itself are
+/// unpatched.
 pub fn patched() -> Result<(), String> {
     for line in patched::settled()? {
         println!("{}", patched::name(&line));
@@ -62,7 +63,7 @@ pub fn patched() -> Result<(), String> {
     Ok(())
 }
 
-/// Some functions are enabled and disabled again and again while they are called.
+/// Enables and disables some functions again and again while they are called.
 pub fn churn() -> Result<(), String> {
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {

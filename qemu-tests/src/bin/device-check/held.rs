@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! A process whose memory somebody keeps for himself: `device-check held PID ADDRESS...` traces at the first address before that, and begins to at the
-//! others meanwhile. After `traces` a line is awaited, when the memory is kept; after `left` another one, when it is not any more.
+//! Probes in a process whose mmap lock is held by something else: `device-check held PID
+//! ADDRESS...` enables a probe at the first address before the lock is held, and probes at the
+//! others meanwhile. After printing `traces` it waits for a line, which comes once the lock is
+//! held; after `left` for another, which comes once it is released.
 
 use super::programs::{constant, count as fired, counting, records, tracing};
 use super::{done, open};
@@ -16,7 +18,7 @@ use std::time::{Duration, Instant};
 /// Bytes of a page.
 const PAGE: u64 = 4096;
 
-/// How long it may take at most until what was left behind is gone.
+/// The most time that it may take until what was left behind has been removed.
 const LIMIT: Duration = Duration::from_secs(60);
 
 pub fn all(args: &[String]) -> Result<(), String> {
@@ -28,7 +30,8 @@ pub fn all(args: &[String]) -> Result<(), String> {
     let addresses: Vec<u64> = addresses
         .collect::<Result<_, _>>()
         .map_err(|e| e.to_string())?;
-    // To ask for a probe takes the lock too, and is nobody's trouble but his who asks.
+    // Creating a probe takes the lock too, which delays nobody but the caller, so create all of
+    // them first.
     let devices = addresses.iter().map(|address| asking(pid, *address));
     let devices: Vec<DevDtrace> = devices.collect::<Result<_, _>>()?;
     for (n, (device, address)) in devices.iter().zip(&addresses).enumerate() {
@@ -52,8 +55,9 @@ pub fn all(args: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// `device-check charged PID ADDRESS COUNT`: enables a probe on each of so many pages from an address on, when a line has come after `asked`; after
-/// another line says how many of them have fired.
+/// `device-check charged PID ADDRESS COUNT`: enables a probe on each of COUNT pages from an address
+/// on, after printing `asked` and reading a line. After another line it prints how many of them
+/// have fired.
 pub fn charged(args: &[String]) -> Result<(), String> {
     let [pid, address, count] = args else {
         return Err("usage: device-check charged PID ADDRESS COUNT".to_owned());
@@ -66,12 +70,12 @@ pub fn charged(args: &[String]) -> Result<(), String> {
     let made = device.make_probes(pid, &places("pages", addresses));
     made.map_err(|(_, error)| format!("PROBES: {error} ({})", device.reason()))?;
     let image = counting(&format!("pid{pid}:pages::"));
-    // What it has itself it keeps, however short its group is of memory.
+    // Keep this program's own memory resident, however short its cgroup is of memory.
     mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE).map_err(|e| e.to_string())?;
     said("asked")?;
     let enabled = done(&device, "ENABLE", device.enable(&image))?;
     println!("{enabled} enabled {}", device.reason());
-    // This takes as long as its buffers do, and is nobody else's trouble.
+    // This takes as long as its buffers do, and delays nobody else.
     done(&device, "GO", device.go())?;
     said("traces")?;
     done(&device, "STOP", device.stop())?;
@@ -79,14 +83,14 @@ pub fn charged(args: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// Says so, and waits for a line.
+/// Prints `what` and waits for a line.
 fn said(what: &str) -> Result<(), String> {
     println!("{what}");
     let read = io::stdin().lock().read_line(&mut String::new());
     read.map(drop).map_err(|e| e.to_string())
 }
 
-/// A consumer that has asked for a probe in the process.
+/// Opens a consumer that has created a probe in the process.
 fn asking(pid: u32, address: u64) -> Result<DevDtrace, String> {
     let device = open()?;
     let made = device.make_probes(pid, &places(&format!("{address:x}"), [address]));
@@ -94,12 +98,12 @@ fn asking(pid: u32, address: u64) -> Result<DevDtrace, String> {
     Ok(device)
 }
 
-/// Enables what was asked for; how many probes.
+/// Enables the created probe; returns how many probes matched.
 fn enabled(device: &DevDtrace, pid: u32, address: u64) -> io::Result<u32> {
     device.enable(&counting(&format!("pid{pid}:{address:x}::")))
 }
 
-/// Somebody else traces meanwhile.
+/// Checks that another consumer can trace meanwhile.
 fn somebody_else() -> Result<(), String> {
     let device = open()?;
     let image = tracing(vec![("syscall::getppid:entry", vec![constant(7)])]);
@@ -111,7 +115,7 @@ fn somebody_else() -> Result<(), String> {
     Ok(())
 }
 
-/// A probe is enabled where one was left behind, as soon as that has gone.
+/// Waits until a probe can be enabled where one was left behind.
 fn again(pid: u32, address: u64) -> Result<(), String> {
     let begin = Instant::now();
     loop {

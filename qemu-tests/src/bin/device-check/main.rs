@@ -1,12 +1,13 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Uses `/dev/dtrace` by hand, below the compiler and the consumer, and checks what it does. Runs in the VM as root:
-//! `device-check CHECK...`; prints a line for each check, and exits 1 if one failed.
+//! Uses `/dev/dtrace` directly, below the compiler and the consumer, and checks its behaviour. Runs
+//! in the VM as root: `device-check CHECK...` prints a line for each check, and exits with 1 if one
+//! failed.
 //!
 //! Programs are written in DIF here, so that a check fails for the kernel's reasons alone.
 
-/// Fails with a message unless `condition` holds.
+/// Returns an error with a message unless `condition` holds.
 macro_rules! ensure {
     ($condition:expr, $($message:tt)*) => {
         if !$condition {
@@ -57,7 +58,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("forgotten", withdrawn::forgotten),
 ];
 
-/// Run only when they are asked for: they take minutes, or need a machine that is prepared.
+/// Run only if they are named, because they take minutes or need a prepared machine.
 const ASKED: &[&str] = &["functions", "churn", "forgotten"];
 
 fn main() -> ExitCode {
@@ -109,7 +110,7 @@ fn open() -> Result<DevDtrace, String> {
     DevDtrace::open(Path::new(PATH)).map_err(|e| format!("{PATH}: {e}"))
 }
 
-/// Says why something failed, if it has.
+/// Prints why something failed, if it did.
 fn finished(result: Result<(), String>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -120,13 +121,13 @@ fn finished(result: Result<(), String>) -> ExitCode {
     }
 }
 
-/// Waits until nobody can write to `input` any more.
+/// Waits for the end of `input`: until no process can write to it.
 fn await_end(input: &mut impl io::Read) -> Result<(), String> {
     io::copy(input, &mut io::sink()).map_err(|e| e.to_string())?;
     Ok(())
 }
 
-/// What `device` refused a request with: the number of the error, and its reason.
+/// How `device` refused a request: the error's number and the reason.
 fn refusal(device: &DevDtrace, error: &io::Error) -> String {
     format!(
         "{} {}",
@@ -135,7 +136,7 @@ fn refusal(device: &DevDtrace, error: &io::Error) -> String {
     )
 }
 
-/// What a call on `device` gave, with the kernel's reason in place of an error.
+/// The result of a call on `device`, with the kernel's reason added to an error.
 fn done<T>(device: &DevDtrace, what: &str, result: io::Result<T>) -> Result<T, String> {
     result.map_err(|e| format!("{what}: {e} ({})", device.reason()))
 }
@@ -148,7 +149,8 @@ fn name(device: &DevDtrace, id: u32) -> Result<String, String> {
     Ok(dtrace::handle::text(&probe.name))
 }
 
-/// Ids are dense, PROBEMATCH finds what a description means, providers are known by name.
+/// Checks that IDs are dense, that PROBEMATCH finds what a description matches, and that providers
+/// are found by name.
 fn probes() -> Result<(), String> {
     let device = open()?;
     let everything = ProbeDesc::new_zeroed();
@@ -173,7 +175,7 @@ fn probes() -> Result<(), String> {
     Ok(())
 }
 
-/// BEGIN comes first, END last, each once.
+/// Checks that BEGIN fires first and END last, each once.
 fn lifecycle() -> Result<(), String> {
     let device = open()?;
     let image = tracing(vec![
@@ -193,7 +195,8 @@ fn lifecycle() -> Result<(), String> {
     Ok(())
 }
 
-/// A fault fires ERROR for the consumer whose clause it is, with the address, and for no other.
+/// Checks that a fault fires ERROR, with the address, for the consumer whose clause faulted, and
+/// for no other.
 fn error() -> Result<(), String> {
     let (device, other) = (open()?, open()?);
     let quiet = tracing(vec![("dtrace:::ERROR", vec![constant(1)])]);
@@ -221,7 +224,7 @@ fn error() -> Result<(), String> {
     Ok(())
 }
 
-/// Calls out of their order are refused and change nothing.
+/// Checks that calls in the wrong order are refused and change nothing.
 fn states() -> Result<(), String> {
     let device = open()?;
     ensure!(device.stop().is_err(), "STOP before GO");
@@ -244,7 +247,8 @@ fn states() -> Result<(), String> {
     Ok(())
 }
 
-/// An enabling whose last clause may not be leaves nothing of its first, nor of its options.
+/// Checks that an enabling whose last clause is not allowed leaves nothing of its other clauses,
+/// nor of its options.
 fn refused() -> Result<(), String> {
     let device = open()?;
     let traced = action(Action::Difexpr, variable(Var::Execname));
@@ -295,7 +299,7 @@ fn refused() -> Result<(), String> {
     Ok(())
 }
 
-/// Images with one word changed, and images cut short, are refused or harmless.
+/// Checks that images with one word changed, and truncated images, are refused or harmless.
 fn hostile() -> Result<(), String> {
     let good = tracing(vec![
         ("dtrace:::BEGIN", vec![constant(42), variable(Var::Id)]),
@@ -334,7 +338,7 @@ fn hostile() -> Result<(), String> {
     Ok(())
 }
 
-/// Several consumers trace at the same time, each its own.
+/// Checks that several consumers can trace at the same time, independently.
 fn together() -> Result<(), String> {
     let mut devices = Vec::new();
     for n in 0..16u64 {
@@ -349,7 +353,7 @@ fn together() -> Result<(), String> {
         let found = records(device)?;
         ensure!(found == [(1, vec![n as u64])], "consumer {n}: {found:?}");
     }
-    // Every other one goes; the rest still works.
+    // Every other consumer is closed; the rest still works.
     let mut n = 0;
     devices.retain(|_| {
         n += 1;
@@ -366,14 +370,15 @@ fn together() -> Result<(), String> {
     Ok(())
 }
 
-/// A consumer that is killed while it traces everything leaves the module free.
+/// Checks that the module has no users after a consumer was killed while it traced everything.
 fn killed() -> Result<(), String> {
     let itself = std::env::current_exe().map_err(|e| e.to_string())?;
     let mut child = Command::new(&itself)
         .arg("hang")
         .spawn()
         .map_err(|e| e.to_string())?;
-    // In the midst of it: enabling everything takes seconds. `kills` kills many at other moments, who have less.
+    // Kill it in the middle: enabling everything takes seconds. `kills` kills many smaller
+    // consumers at other moments.
     std::thread::sleep(std::time::Duration::from_millis(300));
     child.kill().map_err(|e| e.to_string())?;
     child.wait().map_err(|e| e.to_string())?;
@@ -386,7 +391,8 @@ fn killed() -> Result<(), String> {
     Ok(())
 }
 
-/// Consumers that ask for all memory get some or none, and the machine keeps what it needs.
+/// Checks that consumers that request all memory get some or none, and that the machine keeps what
+/// it needs.
 fn greedy() -> Result<(), String> {
     let asking = |resize| {
         let begin = clause("dtrace:::BEGIN", vec![action(Action::Difexpr, constant(1))]);
@@ -415,7 +421,7 @@ fn greedy() -> Result<(), String> {
         let device = open()?;
         let enabled = device.enable(&asking(BUFRESIZE_AUTO));
         done(&device, "ENABLE", enabled)?;
-        // None may be left for one that comes late.
+        // A later consumer may find nothing left.
         let gone = device.go().map_err(|e| e.raw_os_error());
         ensure!(
             gone.is_ok() || n > 0 && gone == Err(Some(12)),
@@ -428,7 +434,7 @@ fn greedy() -> Result<(), String> {
         .lines()
         .find_map(|line| line.strip_prefix("MemAvailable:"));
     let available = available.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
-    // 64 MiB are kept for others, who take some of it meanwhile.
+    // 64 MiB are kept free, some of which other programs take meanwhile.
     ensure!(
         available > Some(32 << 10),
         "{available:?} KiB of memory are left"
@@ -436,7 +442,7 @@ fn greedy() -> Result<(), String> {
     Ok(())
 }
 
-/// A consumer that makes control calls is alive, whichever they are.
+/// Checks that a consumer that makes control calls, of any kind, counts as alive.
 fn busy() -> Result<(), String> {
     let device = open()?;
     let image = tracing(vec![("profile:::tick-100ms", vec![constant(1)])]);
@@ -453,7 +459,8 @@ fn busy() -> Result<(), String> {
     Ok(())
 }
 
-/// Has descriptions matched that take as long as anybody's may, and are refused then, again and again until it is killed.
+/// Enables descriptions that take longer to match than is allowed, and are therefore refused, again
+/// and again until it is killed.
 fn matches() -> Result<(), String> {
     let device = open()?;
     let names: Vec<String> = (1000..1030)
@@ -472,7 +479,8 @@ fn matches() -> Result<(), String> {
 
 /// Traces everything until it is killed.
 fn hang() -> ExitCode {
-    // Timers at all their rates leave the debug kernel no time for anything else, when all that they interrupt is traced.
+    // On the debug kernel, timers at all rates leave no time for anything else if everything that
+    // they interrupt is traced, so timers are left out there.
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let what: &[&str] = match release.trim_end().ends_with("-debug") {
         true => &["fbt:::", "syscall:::", "sdt:::"],

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Probes in processes, below what the library looks at before: `device-check place PID ADDRESS COUNT...` asks for COUNT probes at one
-//! instruction, says what came of it, and keeps them until its standard input ends. Where more is asked for a line of that is awaited
-//! before. `device-check names PID ADDRESS` asks for probes of good and of bad names. `device-check tracings COUNT [stay]` has so many consumers trace, and says how many could, and why no more; with
-//! `stay` they do so until its standard input ends. `device-check comings COUNT` has so many trace, and look out for processes, one after another.
+//! Probes in processes, without the library's checks. `device-check place PID ADDRESS COUNT...`
+//! creates COUNT probes at one instruction, prints the result, and keeps them until its standard
+//! input ends; before each further triple it waits for a line. `device-check names PID ADDRESS`
+//! creates probes with valid and invalid names. `device-check tracings COUNT [stay]` opens COUNT
+//! tracing consumers, and prints how many succeeded and why the next did not; with `stay` they
+//! trace until its standard input ends. `device-check comings COUNT` opens COUNT consumers one
+//! after another, each of which traces and watches processes.
 
 use super::programs::described;
 use super::{await_end, open, refusal};
@@ -16,7 +19,7 @@ use qemu_tests::program::places;
 use std::io::{self, BufRead};
 use std::process::ExitCode;
 
-/// Asks for the probes that the arguments say.
+/// Creates the probes that the arguments describe.
 pub fn all(args: &[String]) -> Result<(), String> {
     let device = open()?;
     let mut input = io::stdin().lock();
@@ -44,7 +47,8 @@ fn asked(device: &DevDtrace, args: &[String]) -> Result<String, String> {
     })
 }
 
-/// Asks for a probe at an instruction, one after the other by each of these names, for its module, its function and itself.
+/// Creates a probe at an instruction with each of these names in turn, as its module, its function
+/// and its own name.
 pub fn names(args: &[String]) -> Result<(), String> {
     let [pid, address] = args else {
         return Err("usage: device-check names PID ADDRESS".to_owned());
@@ -76,7 +80,7 @@ pub fn names(args: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// A probe of which one part, the module, the function or its own, is called so.
+/// A request for a probe with `text` as one part of its name: module (0), function (1) or name (2).
 fn named(address: u64, part: usize, text: &[u8]) -> Request {
     let mut request = Request::default();
     let mut starts = [0; 3];
@@ -98,13 +102,13 @@ fn named(address: u64, part: usize, text: &[u8]) -> Request {
     request
 }
 
-/// So many probes, each with a name that nobody else gives.
+/// A request for `count` probes, with a module name that no other process uses.
 pub fn request(address: u64, count: u32) -> Request {
     let addresses = std::iter::repeat_n(address, count as usize);
     places(&std::process::id().to_string(), addresses)
 }
 
-/// Has so many consumers trace as the arguments say.
+/// Opens as many tracing consumers as the arguments say.
 pub fn tracings(args: &[String]) -> ExitCode {
     let Some(count) = args.first().and_then(|count| count.parse().ok()) else {
         println!("usage: device-check tracings COUNT [stay]");
@@ -129,7 +133,8 @@ pub fn tracings(args: &[String]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Has so many consumers trace one after another, each of which looks out for processes that fork, execute programs and map files.
+/// Opens as many consumers as the arguments say, one after another, each of which traces and
+/// watches processes that fork, execute programs and map files.
 pub fn comings(args: &[String]) -> Result<(), String> {
     let count = args.first().and_then(|count| count.parse().ok());
     let count: u32 = count.ok_or("usage: device-check comings COUNT")?;

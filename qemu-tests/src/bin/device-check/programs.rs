@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Programs in DIF, written by hand, and what they recorded, read by hand.
+//! Builds DIF programs by hand, and decodes what they recorded.
 
 use crate::done;
 use dtrace::dof;
@@ -36,7 +36,7 @@ fn difo(text: &[Instr], ints: &[u64]) -> Difo {
     }
 }
 
-/// `n`.
+/// Returns the number `n`.
 pub fn constant(n: u64) -> Difo {
     difo(
         &[Instr::indexed(Op::Setx, 0, 1), Instr::fmt(Op::Ret, 0, 0, 1)],
@@ -44,7 +44,7 @@ pub fn constant(n: u64) -> Difo {
     )
 }
 
-/// `*(uint64_t *)addr`.
+/// Returns `*(uint64_t *)addr`.
 pub fn load(addr: u64) -> Difo {
     difo(
         &[
@@ -56,7 +56,7 @@ pub fn load(addr: u64) -> Difo {
     )
 }
 
-/// A built-in variable.
+/// Returns a built-in variable.
 pub fn variable(id: Var) -> Difo {
     difo(
         &[
@@ -78,7 +78,7 @@ pub fn action(kind: Action, difo: Difo) -> ActionDesc {
     }
 }
 
-/// A clause of `probes` (`provider:module:function:name`).
+/// A clause at `probes` (`provider:module:function:name`).
 pub fn clause(probes: &str, actions: Vec<ActionDesc>) -> Clause {
     let mut parts = probes.split(':').map(String::from);
     let mut part = || parts.next().unwrap_or_default();
@@ -97,7 +97,7 @@ pub fn clause(probes: &str, actions: Vec<ActionDesc>) -> Clause {
     }
 }
 
-/// An image that traces `values` at each probe description.
+/// An image that traces the values at each probe description.
 pub fn tracing(clauses: Vec<(&str, Vec<Difo>)>) -> Vec<u8> {
     let trace = |difo| action(Action::Difexpr, difo);
     let clauses = clauses
@@ -117,7 +117,7 @@ pub fn image(clauses: Vec<Clause>) -> Vec<u8> {
     dof::emit(&program, &options)
 }
 
-/// `@ = count()`.
+/// The action `@ = count()`.
 pub fn counted() -> ActionDesc {
     ActionDesc {
         difo: None,
@@ -125,12 +125,12 @@ pub fn counted() -> ActionDesc {
     }
 }
 
-/// `@ = count()` of `probes`.
+/// An image of `@ = count()` at `probes`.
 pub fn counting(probes: &str) -> Vec<u8> {
     image(vec![clause(probes, vec![counted()])])
 }
 
-/// An image for checks of the calls that describe.
+/// An image for checks of the calls that describe probes, records and formats.
 pub fn described() -> Vec<u8> {
     let formatted = ActionDesc {
         format: Some("<%d>".into()),
@@ -142,7 +142,8 @@ pub fn described() -> Vec<u8> {
     ])
 }
 
-/// Reads every CPU's principal buffer; a record is its probe's number and its 8-byte values, in the order of their times.
+/// Reads every CPU's principal buffer. Returns each record's probe ID and 8-byte values, in the
+/// order of time.
 pub fn records(device: &DevDtrace) -> Result<Vec<(u32, Vec<u64>)>, String> {
     let mut found = Vec::new();
     for cpu in 0..device.cpus() {

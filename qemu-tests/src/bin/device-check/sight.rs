@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! What the device gives to whoever calls it: `device-check sight PID ADDRESS` prints a line for each row, its key and the answer, `seen` or
-//! the error. PID is a process of somebody else and ADDRESS an instruction of its text. Nothing is traced.
+//! What the device permits the calling user: `device-check sight PID ADDRESS` prints a line for
+//! each row, its key and the answer, `seen` or the error. PID is a process of another user, and
+//! ADDRESS an instruction of its text. Nothing is traced.
 
 use super::programs::{action, clause, constant, counting};
 use super::{open, place};
@@ -16,7 +17,7 @@ use dtrace_uapi::option::Opt;
 use std::io;
 use zerocopy::FromZeros;
 
-/// Probes of the kernel's inside, one of each provider that has them ready.
+/// Probes inside the kernel, one of each provider whose probes exist in advance.
 const OF_KERNEL: &[&str] = &[
     "fbt:vmlinux:vfs_read:entry",
     "sdt:::sched_switch",
@@ -30,9 +31,9 @@ const OF_KERNEL: &[&str] = &[
     "tcp:::send",
     "udp:::send",
 ];
-/// Such that are made as they are asked for.
+/// Probes that are created on request.
 const MADE: &[&str] = &["kinst::vfs_read:0", "cpc:::page_faults-all-1"];
-/// Probes that tell of processes alone, and of time.
+/// Probes that reveal only processes, or time.
 const OF_PROCESSES: &[&str] = &[
     "syscall::read:entry",
     "profile:::profile-97",
@@ -105,7 +106,7 @@ fn answer(result: io::Result<()>) -> String {
     result.map_or_else(|error| errno(&error), |()| "seen".to_owned())
 }
 
-/// The same of a call that finds nothing, but was allowed to look.
+/// The answer of a call that finds nothing: ENOENT means that it was permitted.
 fn told(result: io::Result<()>) -> String {
     match answer(result) {
         none if none == "ENOENT" => "seen".to_owned(),
@@ -113,7 +114,7 @@ fn told(result: io::Result<()>) -> String {
     }
 }
 
-/// The answer for all of `these`, or each that there is.
+/// The answer for all of `these`, or each different answer.
 fn of_all<T>(these: &[T], ask: impl Fn(&T) -> Result<String, String>) -> Result<String, String> {
     let mut answers = Vec::new();
     for this in these {
@@ -133,14 +134,15 @@ fn enabled(probe: &&str) -> Result<String, String> {
     })
 }
 
-/// Whether one is told of a probe, which is there. Nothing is made for who asks.
+/// Whether an existing probe is listed. Does not create any probe.
 fn listed(probe: &str) -> Result<String, String> {
     let device = open()?;
     let mut parts = probe.split(':');
     let mut part = || parts.next().unwrap_or_default();
     let wanted = [part(), part(), part(), part()];
     let mut desc = ProbeDesc::new_zeroed();
-    // A number behind which there are probes: what fits is made only for who begins to list.
+    // Begins after probe 1: matching probes are created only if a listing starts from the
+    // beginning.
     desc.id = 1;
     desc.provider = fill(wanted[0]).ok_or("a long name")?;
     desc.func = fill(wanted[2]).ok_or("a long name")?;
@@ -216,7 +218,8 @@ fn held(pid: u32) -> Result<String, String> {
     of_all(&[FORK, MAP], |kind| Ok(answer(hold(&open()?, *kind, pid))))
 }
 
-/// What file a process executes at an address is of use to who holds anybody only.
+/// Which file a process executes at an address. The device answers this only if the consumer holds
+/// processes.
 fn known(pid: u32, address: u64) -> Result<String, String> {
     let device = open()?;
     if let Err(error) = hold(&device, MAP, std::process::id()) {

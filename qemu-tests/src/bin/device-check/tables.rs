@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Tables for user stacks, good ones and others.
+//! Unwind tables for user stacks, valid and invalid.
 
 use crate::open;
 use dtrace::handle::Device;
@@ -15,10 +15,10 @@ const EEXIST: i32 = 17;
 const ENOSPC: i32 = 28;
 const E2BIG: i32 = 7;
 const ESTALE: i32 = 116;
-/// What this module's tables may take.
+/// The module parameter that limits the memory of unwind tables.
 const ROOM: &str = "/sys/module/dtrace/parameters/unwind_tables";
 
-/// What is damaged or too large is refused, and a file has one table.
+/// Checks that damaged and oversized tables are refused, and that a file has only one table.
 pub fn tables() -> Result<(), String> {
     let device = open()?;
     let file = |path: &str| File::open(path).map_err(|error| format!("{path}: {error}"));
@@ -38,7 +38,7 @@ pub fn tables() -> Result<(), String> {
         matches!(device.wanted(), Ok(None)),
         "a file is wanted that no stack leads into"
     );
-    // The first page's number, at 8, may be any.
+    // The number of the first page, at offset 8, may have any value.
     for (n, at) in [0, 4, 6, 7, 12, 16, 20, 24].into_iter().enumerate() {
         let mut damaged = table.clone();
         damaged[at] ^= 0x40;
@@ -78,7 +78,7 @@ pub fn tables() -> Result<(), String> {
     remains(&device)
 }
 
-/// Of a process that lives, and of one that no record is of, nothing is noted.
+/// Checks that no mappings are noted of a living process, or of one without records.
 fn remains(device: &dyn Device) -> Result<(), String> {
     let remains = device.remains().map_err(|error| error.to_string())?;
     let remains = remains.ok_or("nobody notes mappings")?;

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Probes that fire with time: `device-check timers NAME COUNT...` asks for COUNT clauses at the probe `profile:::NAME`, says what came of
-//! it, and goes on with the next. What it got it keeps until its standard input ends.
+//! Timer probes: `device-check timers NAME COUNT...` enables COUNT clauses at the probe
+//! `profile:::NAME`, prints the result, and continues with the next pair. It keeps what was enabled
+//! until its standard input ends.
 
 use super::programs::{clause, counted, image};
 use super::{await_end, open, refusal};
 use dtrace::handle::{DevDtrace, Device};
 use std::io;
 
-/// Asks for the clauses that the arguments say.
+/// Enables the clauses that the arguments describe.
 pub fn all(args: &[String]) -> Result<(), String> {
     let device = open()?;
     for one in args.chunks(2) {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What a consumer that has ended leaves at the probes, while its file is open: nothing.
+//! Checks that a consumer that has ended leaves nothing at the probes while its file is still open.
 
 use crate::programs::{clause, constant, image, records, tracing};
 use crate::{done, open};
@@ -11,17 +11,17 @@ use std::time::{Duration, Instant};
 
 /// A probe that nothing else in the machine fires.
 const PROBE: &str = "syscall:vmlinux:getppid:entry";
-/// What its function is called behind the name of an architecture.
+/// The end of its function's name, after the architecture's prefix.
 const FUNCTION: &str = "_sys_getppid ";
 
-/// Whether ftrace calls anybody at the function.
+/// Whether ftrace has a callback at the function.
 fn is_traced() -> Result<bool, String> {
     let traced = std::fs::read_to_string("/sys/kernel/tracing/enabled_functions");
     let traced = traced.map_err(|e| format!("enabled_functions: {e}"))?;
     Ok(traced.lines().any(|line| line.contains(FUNCTION)))
 }
 
-/// A consumer with `clauses` clauses at the probe, which traces.
+/// Opens a consumer with `clauses` clauses at the probe, and starts it.
 fn begun(clauses: usize) -> Result<DevDtrace, String> {
     let device = open()?;
     let empty = || clause(PROBE, Vec::new());
@@ -32,7 +32,8 @@ fn begun(clauses: usize) -> Result<DevDtrace, String> {
     Ok(device)
 }
 
-/// More clauses than one firing may pass belong to consumers that have stopped. They are not counted against one that traces.
+/// Checks that clauses of stopped consumers are not counted against the limit of one firing:
+/// together they have more than it allows.
 pub fn stopped() -> Result<(), String> {
     let mut crowd = Vec::new();
     for _ in 0..9 {
@@ -50,7 +51,7 @@ pub fn stopped() -> Result<(), String> {
     ensure!(found == 64, "{found} records of 64 clauses");
     done(&device, "STOP", device.stop())?;
     ensure!(!is_traced()?, "traced after the last STOP");
-    // What has been stopped still tells of itself.
+    // A stopped consumer can still be queried.
     for device in &crowd {
         done(device, "EPROBE", device.enabled_probe(16_000))?;
         done(device, "STATUS", device.status())?;
@@ -58,8 +59,8 @@ pub fn stopped() -> Result<(), String> {
     Ok(())
 }
 
-/// A consumer that nobody asks for its records is ended, and its probes are disarmed; what it has recorded is still to be had. To be run
-/// where the deadman is quick.
+/// Checks that a consumer whose records nobody reads is killed by the deadman and its probes are
+/// disarmed, and that its records can still be read. Needs a short deadman timeout.
 pub fn forgotten() -> Result<(), String> {
     let device = open()?;
     let image = tracing(vec![(PROBE, vec![constant(42)])]);

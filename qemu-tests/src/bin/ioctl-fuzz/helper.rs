@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The helper device: DOF that a program registers, right or wrong in its header, in where its sections lie and in where it is; numbers that
-//! are removed; and a consumer who asks what is there. Whether the rest of an image means anything is not the module's to know.
+//! The helper device: DOF that a program registers, with right or wrong headers, section offsets
+//! and addresses; removals by number; and a consumer that asks what is registered. The module does
+//! not check whether the rest of an image means anything.
 
 use super::{Sequence, Step, Target, What};
 use dtrace_uapi::dof::{self, Hdr, Sec};
@@ -10,11 +11,12 @@ use dtrace_uapi::ioctl::{self, DofHelper, Registered};
 use std::mem::offset_of;
 use zerocopy::{FromZeros, IntoBytes};
 
-/// What an open step has for a place if it is the helper device's.
+/// The `place` of an open step that opens the helper device.
 pub const DEVICE: u8 = 1;
 
 impl Sequence {
-    /// Adds calls of a program, by a file that is open for them from now on, and of a consumer.
+    /// Adds calls of a program, with a file that is opened on the helper device for them, and of a
+    /// consumer.
     pub fn register(&mut self, file: usize) {
         let consumer = (file + 1) % super::FILES;
         self.steps.push(Step {
@@ -32,14 +34,14 @@ impl Sequence {
         }
     }
 
-    /// An image behind its header, whose address is the argument.
+    /// Adds an image with its header, whose address is the argument of the call.
     fn add_header(&mut self, file: usize) {
         let image = self.object();
         let call = self.classic(ioctl::HELPER_ADD, 1);
         self.add(Step::call(file, call, image));
     }
 
-    /// An image that is found by the argument.
+    /// Adds an image to which the argument points.
     fn add_object(&mut self, file: usize) {
         let mut object = DofHelper::new_zeroed();
         let names: [&[u8]; 4] = [b"fuzzed", b"", b"a/b:c", &[0xff; 64]];
@@ -65,13 +67,13 @@ impl Sequence {
         self.add(step);
     }
 
-    /// The number of a call, or the one that illumos has for it.
+    /// The number of a call, or the number of illumos for it.
     fn classic(&mut self, call: u32, number: u32) -> u32 {
         let classic = ioctl::HELPER_CLASSIC | number;
         self.random.choose(&[call, call, classic])
     }
 
-    /// A call whose argument is a number: of a registration, or an address.
+    /// Adds a call whose argument is a number: of a registration, or an address.
     fn by_number(&mut self, file: usize, call: u32) {
         let raw = match self.random.one_in(2) {
             true => self.random.number(),
@@ -88,7 +90,7 @@ impl Sequence {
         });
     }
 
-    /// What a process has registered, as a consumer asks for it.
+    /// Adds a consumer's query of what a process has registered.
     fn ask(&mut self, file: usize) {
         let mut request = Registered::new_zeroed();
         request.pid = self.random.choose(&[self.own, self.own, self.process, 0]) as i32;
@@ -102,7 +104,7 @@ impl Sequence {
         self.add(step);
     }
 
-    /// DOF with some sections of a program's, often as it should be.
+    /// Generates DOF with some sections of a program's probes, often valid.
     fn object(&mut self) -> Vec<u8> {
         let count = self.random.below(6);
         let data = 64 + count * size_of::<Sec>();

@@ -1,14 +1,16 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Uses `/dev/dtrace`, and the device that programs register their probes by, as nobody would. Runs in the VM as root: `ioctl-fuzz SEED SEQUENCES`, or `ioctl-fuzz SEED SECONDSs`; a
-//! third word is the number of the first sequence, to begin later.
+//! Uses `/dev/dtrace`, and the device with which programs register their probes, in ways that no
+//! program does. Runs in the VM as root: `ioctl-fuzz SEED SEQUENCES`, or `ioctl-fuzz SEED
+//! SECONDSs`; a third argument is the number of the first sequence.
 //!
-//! A sequence is what a few files go through: opened, given images (`dtrace_fuzz::live`), started, read, described, stopped and
-//! closed, in this order or in any other, with arguments that are right, nearly right or wrong in size, place and content. What
-//! a sequence does follows from the seed and its number alone, so that `ioctl-fuzz SEED 1 N` repeats sequence N. The steps
-//! are done by `ioctls` (cases/framework/ioctls.c), which counts what came of them; the kernel's checkers judge, and the
-//! kernel's log has the numbers of the sequences.
+//! A sequence uses a few files: it opens them, passes images (`dtrace_fuzz::live`), starts, reads,
+//! describes, stops and closes, in this order or in any other, with arguments that are right,
+//! nearly right, or wrong in size, place and content. A sequence is determined by the seed and its
+//! number alone, so `ioctl-fuzz SEED 1 N` repeats sequence N. The program `ioctls`
+//! (cases/framework/ioctls.c) executes the steps and counts their results. The kernel's checkers
+//! judge, and the kernel's log contains the numbers of the sequences.
 
 mod helper;
 mod probes;
@@ -43,8 +45,9 @@ enum What {
     Note,
 }
 
-/// Where an address in an argument leads: the image at the start of its area, at its end; the same of the room for answers; what is
-/// read-only; where nothing is; a number; so far into the image at the start of its area.
+/// Where an address in an argument points: the image at the start or the end of its area; the same
+/// for the room for answers; read-only memory; unmapped memory; a number; an offset into the image
+/// at the start of its area.
 #[derive(Clone, Copy)]
 enum Target {
     Image,
@@ -57,16 +60,16 @@ enum Target {
     Inside,
 }
 
-/// Where `ioctls` puts an argument that is where its number says.
+/// The `place` of an argument that is passed as a number.
 const RAW: u8 = 4;
-/// How many files there are.
+/// The number of files.
 const FILES: usize = 4;
-/// Most bytes of an argument that `ioctls` takes.
+/// The most bytes of an argument that `ioctls` takes.
 const LONGEST: usize = 8192;
-/// How often the kernel's log is told where we are.
+/// After how many sequences the number is written to the kernel's log.
 const NOTES: u64 = 100;
 
-/// One step, as `ioctls` reads it.
+/// One step, in the form that `ioctls` reads.
 struct Step {
     what: What,
     file: u8,
@@ -127,9 +130,9 @@ struct Sequence {
     random: Random,
     steps: Vec<Step>,
     images: u64,
-    /// The process that does the steps.
+    /// The process that executes the steps.
     own: u32,
-    /// Another one, and where it has its program's code.
+    /// Another process, and the range of its program's code.
     process: u32,
     text: Range<u64>,
 }
@@ -160,7 +163,7 @@ impl Sequence {
         this
     }
 
-    /// What a consumer does, with a step of another kind now and then.
+    /// Adds what a consumer does, with a step of another kind now and then.
     fn life(&mut self, file: usize) {
         for _ in 0..1 + self.random.below(3) {
             self.enable(file);
@@ -217,7 +220,7 @@ impl Sequence {
                 self.simple(file, cmd, size);
             }
             11 => {
-                // A call that there is none, or the right one with another size or direction.
+                // A call that does not exist, or an existing one with another size or direction.
                 let known = self
                     .random
                     .choose(&[ioctl::STATUS, ioctl::BUFSNAP, ioctl::CONF]);
@@ -244,7 +247,8 @@ impl Sequence {
         }
     }
 
-    /// Adds a call; often as it is, else somewhere else or with other bytes, and sometimes twice at a time.
+    /// Adds a call: often unchanged, otherwise with the argument elsewhere or with other bytes, and
+    /// sometimes twice at a time.
     fn add(&mut self, mut step: Step) {
         if self.random.one_in(6) {
             step.place = 1 + self.random.below(4) as u8;
@@ -270,7 +274,7 @@ impl Sequence {
         self.add(Step::call(file, cmd, argument));
     }
 
-    /// An address for `room` of answers.
+    /// Adds an address for the answers.
     fn room(&mut self, step: &mut Step, offset: usize) {
         let of = [
             Target::Room,
@@ -289,7 +293,7 @@ impl Sequence {
     fn enable(&mut self, file: usize) {
         let size = 8 + self.random.below(400);
         let image = live::image(&self.random.bytes(size));
-        // What would stop the machine, or take seconds: another will do.
+        // Skip images that would stop the machine or take seconds.
         if !live::harmless(&image) || image.len() > 8 * 4096 {
             return;
         }
@@ -310,7 +314,7 @@ impl Sequence {
         let mut argument = vec![0; size_of::<BufDesc>()];
         let size = match self.random.one_in(4) {
             true => self.random.number(),
-            // As much as there is.
+            // As much as a buffer holds.
             false => 200 << 10,
         };
         put(
@@ -328,9 +332,9 @@ impl Sequence {
         self.add(step);
     }
 
-    /// What is enabled, by its number.
+    /// Adds a query about something enabled, by its number.
     fn describe(&mut self, file: usize) {
-        // With room for no more records than there is room for behind the head.
+        // Leaves space for `records` records behind the header.
         let records = self.random.below(64);
         let id = match self.random.one_in(6) {
             true => self.random.number() as u32,
@@ -360,7 +364,7 @@ impl Sequence {
         self.add(Step::call(file, cmd, argument));
     }
 
-    /// Probes, providers and arguments.
+    /// Adds a query about probes, providers and arguments.
     fn look_up(&mut self, file: usize) {
         match self.random.below(3) {
             0 => {
@@ -409,15 +413,15 @@ impl Sequence {
         let mut argument = self.probe();
         argument.extend(self.probe());
         debug_assert_eq!(argument.len(), size_of::<ReplDesc>());
-        // As it is: with a byte changed it might mean all functions.
+        // Added unchanged, because with a changed byte it might match all functions.
         self.steps
             .push(Step::call(file, ioctl::REPLICATE, argument.clone()));
-        // What was copied to the second one.
+        // Removes what was copied to the second description.
         let to = argument.split_off(size_of::<ProbeDesc>());
         self.steps.push(Step::call(file, ioctl::RETRACT, to));
     }
 
-    /// Formats, options, the anonymous enabling: what is as long as it is.
+    /// Adds a query with an answer of variable length: formats, options, the anonymous enabling.
     fn texts(&mut self, file: usize) {
         let size = self.random.number();
         match self.random.below(3) {
@@ -463,13 +467,13 @@ fn put(to: &mut [u8], at: usize, bytes: &[u8]) {
     to[at..at + bytes.len()].copy_from_slice(bytes);
 }
 
-/// A string and its NUL.
+/// Writes a string and its NUL.
 fn text(to: &mut [u8], at: usize, text: &str) {
     put(to, at, text.as_bytes());
     put(to, at + text.len(), &[0]);
 }
 
-/// How long to go on.
+/// When to stop.
 enum Extent {
     Sequences(u64),
     Time(Duration),
@@ -506,7 +510,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Makes the sequences and has them done; whether that found no fault.
+/// Generates the sequences and has them executed; returns whether `ioctls` found no fault.
 fn fuzz(seed: u64, extent: &Extent, first: u64) -> io::Result<bool> {
     let start = Instant::now();
     let mut prey = Command::new("sleep").arg("infinity").spawn()?;

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Probes in a process, asked for by right words and by wrong ones. The process sleeps: nobody minds what becomes of its code.
+//! Requests for probes in a process, valid and invalid. The process sleeps, so it does not matter
+//! what becomes of its code.
 
 use super::{Sequence, Step, Target};
 use dtrace_uapi::ioctl;
@@ -14,7 +15,7 @@ use std::time::Duration;
 use zerocopy::IntoBytes;
 
 impl Sequence {
-    /// Adds a call that makes some.
+    /// Adds a call that creates some probes.
     pub fn make_probes(&mut self, file: usize) {
         let (nprobes, nsites, nargs) = (
             self.random.below(5),
@@ -45,7 +46,7 @@ impl Sequence {
                 nargs: number(random, u32::from(kind == USDT)),
                 first_arg: number(random, 0),
                 asks: 0,
-                // A wrong one changes the program's memory, as its file would have asked for.
+                // Always 0: with a wrong address the module would change the program's memory.
                 semaphore: 0,
             };
             first += count;
@@ -109,7 +110,7 @@ impl Sequence {
     }
 }
 
-/// Where a process has its program's code, when it has executed that.
+/// The address range of a process' code, once it has executed sleep(1).
 pub fn text_of(pid: u32) -> io::Result<Range<u64>> {
     for _ in 0..100 {
         let maps = std::fs::read_to_string(format!("/proc/{pid}/maps"))?;

@@ -1,16 +1,17 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Consumers that are killed at work. Runs in the VM: `kills ROUNDS CONSUMERS`, or, for those with probes in processes,
-//! `kills processes ROUNDS CONSUMERS` ([`processes`]).
+//! Kills consumers while they work. Runs in the VM: `kills ROUNDS CONSUMERS`, or, for consumers
+//! with probes in processes, `kills processes ROUNDS CONSUMERS` ([`processes`]).
 //!
-//! Each round starts that many processes, each a consumer with buffers, aggregations, dynamic variables and speculations at
-//! system calls, functions and timers, and kills each with SIGKILL after a time of its own: while it enables, starts,
-//! traces or ends. When all are gone the module has no users, its own pages are all given back, and what the kernel counts of
-//! slabs, areas of vmalloc and memory of CPUs is what it was before.
+//! Each round starts that many processes, each a consumer with buffers, aggregations, dynamic
+//! variables and speculations at system calls, functions and timers, and kills each with SIGKILL
+//! after a random time: while it enables, starts, traces or ends. When all have gone, the module
+//! has no users, all its pages are freed, and the kernel's counters of slabs, vmalloc areas and
+//! per-CPU memory are what they were before.
 //!
-//! The kernel itself takes and gives a little meanwhile, so "what it was" is what a leak of half a kilobyte a consumer would
-//! exceed: the smallest consumer has hundreds.
+//! The kernel itself allocates and frees a little meanwhile, so the check finds a leak of half a
+//! kilobyte or more per consumer; the smallest consumer has hundreds of kilobytes.
 
 mod processes;
 
@@ -24,7 +25,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitCode};
 use std::time::Duration;
 
-/// What a consumer traces: with fifty of them, nothing that happens often.
+/// The consumers' program: nothing in it fires often, because there are fifty of them.
 const PROGRAM: &str = r#"
     syscall::getppid:entry { @[execname, probefunc] = count(); self->at[probefunc] = timestamp; }
     syscall::getppid:return /self->at[probefunc]/ { @t = quantize(timestamp - self->at[probefunc]); self->at[probefunc] = 0; }
@@ -36,10 +37,10 @@ const PROGRAM: &str = r#"
     tick-50ms { trace(walltimestamp); }
 "#;
 
-/// How often a consumer reads its buffers before another takes its place.
+/// How often a consumer reads its buffers before the next one begins.
 const READINGS: u32 = 50;
 
-/// Bytes of each buffer of a consumer.
+/// Bytes of room for one buffer of a consumer.
 const ROOM: usize = 128 << 10;
 
 type Outcome = Result<(), String>;
@@ -73,7 +74,7 @@ fn open() -> Result<DevDtrace, String> {
     DevDtrace::open(Path::new(PATH)).map_err(|e| format!("{PATH}: {e}"))
 }
 
-/// One consumer's life: it reads its buffers for some seconds.
+/// The life of one consumer: it reads its buffers for some seconds.
 fn consume(image: &[u8]) -> Outcome {
     let device = open()?;
     device.enable(image).map_err(|e| e.to_string())?;
@@ -91,7 +92,7 @@ fn consume(image: &[u8]) -> Outcome {
     device.stop().map(drop).map_err(|e| e.to_string())
 }
 
-/// One consumer after the other, until the process is killed.
+/// Runs one consumer after another, until the process is killed.
 fn live(image: &str) -> Outcome {
     let image = fs::read(image).map_err(|e| e.to_string())?;
     loop {
@@ -99,7 +100,8 @@ fn live(image: &str) -> Outcome {
     }
 }
 
-/// Kills one of those that run, by SIGKILL. One that has failed by itself is an error: it was to live until then.
+/// Kills one of the running consumers with SIGKILL. If it has ended by itself before, that is an
+/// error.
 fn kill_one(running: &mut Vec<Child>, random: &mut Random) -> Outcome {
     let mut child = running.swap_remove(random.below(running.len()));
     let killed = child.kill();
@@ -111,7 +113,7 @@ fn kill_one(running: &mut Vec<Child>, random: &mut Random) -> Outcome {
     }
 }
 
-/// One round: some die while others are still started.
+/// Runs one round: some are killed while others are still being started.
 fn round(image: &str, consumers: u64, random: &mut Random) -> Outcome {
     let itself = std::env::current_exe().map_err(|e| e.to_string())?;
     let mut running = Vec::new();
@@ -132,13 +134,13 @@ fn round(image: &str, consumers: u64, random: &mut Random) -> Outcome {
 
 fn kill(rounds: u64, consumers: u64) -> Outcome {
     let image = compile(PROGRAM, "64k")?;
-    // One that is let alone works, or the rest shows nothing.
+    // Check that a consumer works if it is not killed; otherwise the test proves nothing.
     consume(&image)?;
     let file = std::env::temp_dir().join("kills.dof");
     fs::write(&file, image).map_err(|e| e.to_string())?;
     let name = file.to_string_lossy().into_owned();
     let mut random = Random::new(1);
-    // A first round fills the kernel's own caches.
+    // The first round fills the kernel's own caches.
     round(&name, consumers, &mut random)?;
     let before = Memory::now()?;
     for _ in 0..rounds {

@@ -1,11 +1,13 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Consumers with probes in processes, and those processes, that are killed.
+//! Kills consumers with probes in processes, and the traced processes.
 //!
-//! Each round starts some programs and a `dtrace` for each, and kills either of the two after a time of its own: while symbols are read, probes
-//! are made, a library or a child is waited for, the program is traced, or probes are removed. A `dtrace` whose program was killed ends by
-//! itself. A program whose `dtrace` was killed computes what it would, and nothing stays in its text.
+//! Each round starts some programs and a `dtrace` for each, and kills one of the two after a random
+//! time: while symbols are read, probes are created, a library or a child is awaited, the program
+//! is traced, or probes are removed. A `dtrace` whose program was killed ends by itself. A program
+//! whose `dtrace` was killed computes the same results as without it, and nothing stays in its
+//! text.
 
 use super::Outcome;
 use qemu_tests::memory::Memory;
@@ -15,15 +17,15 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// What is traced of a program.
+/// A traced program and how it is traced.
 struct Tracing {
     program: &'static str,
     words: &'static [&'static str],
     options: &'static [&'static str],
     script: &'static str,
-    /// The signal that has it end, of those that it has blocked.
+    /// The signal, among those it has blocked, that makes it end.
     stops: &'static str,
-    /// What it prints last.
+    /// The end of its output.
     prints: &'static str,
 }
 
@@ -54,7 +56,7 @@ const TRACINGS: [Tracing; 3] = [
     },
 ];
 
-/// How long one of them takes to end at most.
+/// The most time that one of them takes to end.
 const LIMIT: Duration = Duration::from_secs(100);
 
 fn text<T: ToString>(error: T) -> String {
@@ -74,7 +76,7 @@ fn wait(child: &mut Child, what: &str) -> Result<Option<i32>, String> {
     }
 }
 
-/// Sends a signal; who has ended gets none.
+/// Sends a signal. A process that has ended gets none.
 fn signal(child: &Child, name: &str) -> Outcome {
     let mut kill = Command::new("kill");
     let sent = kill
@@ -84,7 +86,7 @@ fn signal(child: &Child, name: &str) -> Outcome {
     sent.map(drop).map_err(text)
 }
 
-/// A program and who traces it.
+/// A program and the `dtrace` that traces it.
 struct Pair {
     tracing: &'static Tracing,
     program: Child,
@@ -122,7 +124,7 @@ impl Pair {
         signal(&self.program, "-USR1")
     }
 
-    /// Kills the one or the other, and sees the rest end.
+    /// Kills one of the two, and waits for the other to end.
     fn end(&mut self, program_first: bool) -> Outcome {
         if program_first {
             self.program.kill().map_err(text)?;
@@ -150,7 +152,8 @@ impl Pair {
     }
 }
 
-/// One round: they are let go when the first are killed, the last when all have long been traced.
+/// Runs one round: all programs are started when the first kill is due; the last ones are killed
+/// long after they have been traced.
 fn round(consumers: u64, life: usize, random: &mut Random) -> Outcome {
     let mut pairs = Vec::new();
     for n in 0..consumers as usize {
@@ -173,10 +176,10 @@ fn round(consumers: u64, life: usize, random: &mut Random) -> Outcome {
     Ok(())
 }
 
-/// Kills so many a round.
+/// Kills `consumers` pairs in each round.
 pub fn kill(rounds: u64, consumers: u64) -> Outcome {
     let mut random = Random::new(1);
-    // How long it takes to trace one by one, and the kernel's own caches are filled.
+    // Measures how long tracing takes without a kill, and fills the kernel's own caches.
     let begin = Instant::now();
     for tracing in &TRACINGS {
         let mut pair = Pair::begin(tracing)?;
@@ -192,7 +195,7 @@ pub fn kill(rounds: u64, consumers: u64) -> Outcome {
     for _ in 0..rounds {
         round(consumers, life, &mut random)?;
     }
-    // What a process leaves behind is looked for once a second.
+    // The module looks for ended processes once a second.
     std::thread::sleep(Duration::from_secs(2));
     let after = Memory::now()?;
     let killed = rounds * consumers;

@@ -1,12 +1,13 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Lives of the module for which memory is short: it is loaded with an anonymous enabling, a provider of another module comes, somebody claims
-//! the enabling, and both modules go.
+//! Lives of the module while memory is short: it is loaded with an anonymous enabling, another
+//! module with a provider is loaded, the enabling is claimed, and both modules are unloaded.
 //!
-//! In each life something fails on a path on which nothing has failed before. Then the module is refused for want of memory; or what is traced is
-//! what is always traced; or dtrace, `insmod` or the kernel's log says that something is missing. Both modules go whenever they have come, and
-//! leave no memory.
+//! In each life, something fails on a path on which nothing has failed before. Then either the
+//! module refuses to load for lack of memory; or the trace is complete; or dtrace, `insmod` or the
+//! kernel's log reports that something is missing. Modules that were loaded can always be unloaded,
+//! and leave no memory allocated.
 
 use super::processes::{run, Told};
 use super::{get, set, Outcome};
@@ -16,7 +17,8 @@ use std::process::Command;
 
 const LIFE: &str = "/tmp/shortage.life";
 
-/// A life. 3: the module is refused. The first word is the directory of the module that is tested.
+/// The script of a life. Status 3: the module refused to load. The first argument is the directory
+/// of the tested module.
 const LIFE_TEXT: &str = r#"
     insmod "$1/dtrace.ko" anon_file=/tmp/shortage.dof || exit 3
     insmod "$1/../provider/dtrace_sample.ko" && came=1
@@ -28,7 +30,8 @@ const LIFE_TEXT: &str = r#"
     rmmod dtrace
 "#;
 
-/// What the kernel traces for nobody; the provider `sample` comes later. Nothing of `kinst`, which `breakpoint-shortage` is about.
+/// The anonymous enabling; the provider `sample` is loaded later. It has no `kinst` probe, because
+/// `breakpoint-shortage` tests those.
 const PROGRAM: &str = r#"
     BEGIN { printf("begins on a CPU: %d\n", cpu >= 0); }
     syscall::chdir:entry /copyinstr(arg0) == "/proc/irq"/ { @calls[probefunc] = count(); }
@@ -39,13 +42,13 @@ const PROGRAM: &str = r#"
     END { printf("ends\n"); }
 "#;
 
-/// A life, and what the kernel says meanwhile.
+/// The results of a life, and the kernel's messages meanwhile.
 struct Life {
     told: Told,
     words: Vec<String>,
 }
 
-/// Loads or unloads.
+/// Runs a command, which must succeed.
 fn command(name: &str, args: &[&str]) -> Outcome {
     let status = Command::new(name).args(args).status();
     match status.map_err(|e| format!("{name}: {e}"))?.success() {
@@ -54,7 +57,7 @@ fn command(name: &str, args: &[&str]) -> Outcome {
     }
 }
 
-/// What the kernel has said of the module, without its numbers, since somebody has written `mark` to its log.
+/// The kernel's messages about the module, without digits, since `mark` was written to its log.
 fn words_since(mark: &str) -> Result<Vec<String>, String> {
     let log = Command::new("dmesg").output().map_err(|e| e.to_string())?;
     let log = String::from_utf8_lossy(&log.stdout).into_owned();
@@ -67,7 +70,8 @@ fn words_since(mark: &str) -> Result<Vec<String>, String> {
         .collect())
 }
 
-/// Areas of vmalloc of a module that has gone: who has allocated them has no name any more.
+/// The vmalloc areas of unloaded modules: the kernel prints their allocating function as a number,
+/// because it has no name any more.
 fn areas() -> Result<Vec<String>, String> {
     let all = read("/proc/vmallocinfo")?;
     let caller = |line: &str| line.split_whitespace().nth(2).map(str::to_owned);
@@ -80,7 +84,7 @@ fn areas() -> Result<Vec<String>, String> {
 
 fn life(dir: &str, number: u64) -> Result<Life, String> {
     let mark = format!("shortage-check: life {number}.");
-    // A line that has no end is nobody's yet.
+    // The mark ends with a newline, because a line without one is not in the log yet.
     fs::write("/dev/kmsg", format!("{mark}\n")).map_err(|e| e.to_string())?;
     let told = run(Command::new("sh").args([LIFE, dir]))?;
     let words = words_since(&mark)?;
@@ -88,7 +92,7 @@ fn life(dir: &str, number: u64) -> Result<Life, String> {
 }
 
 impl Life {
-    /// What is wrong with one in which something has failed.
+    /// What is wrong with a life in which something has failed, if anything.
     fn wrong(&self, whole: &Life) -> Option<&'static str> {
         let complaints = self.told.complaints.trim();
         let is_short = ["Cannot allocate memory", "Input/output error"]
@@ -107,7 +111,8 @@ impl Life {
     }
 }
 
-/// Lives of the module in `dir`, which is loaded; every which path fails, and how often.
+/// Runs lives of the loaded module in `dir`. Tests one in `every` paths, and lets each fail `depth`
+/// times.
 pub fn check(dir: &str, every: u64, depth: u64) -> Outcome {
     let module = format!("{dir}/dtrace.ko");
     fs::write(LIFE, LIFE_TEXT).map_err(|e| format!("{LIFE}: {e}"))?;
@@ -119,7 +124,7 @@ pub fn check(dir: &str, every: u64, depth: u64) -> Outcome {
     set("every", every)?;
     set("depth", depth)?;
     let whole = life(dir, 0)?;
-    // One line of BEGIN, of END, and of each probe between them.
+    // One line each of BEGIN and END, and of each probe between them.
     let lines = whole.told.traced.lines().filter(|l| !l.trim().is_empty());
     let is_whole = whole.told.status == Some(0) && lines.count() == 9;
     if !is_whole || !whole.told.complaints.trim().is_empty() {

@@ -1,15 +1,19 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Consumers for which memory is short, or for which other calls of the kernel fail. Runs in the VM as root, with the module `shortage`
-//! loaded: `shortage-check STEP`, or, for consumers with probes in processes, `shortage-check processes EVERY DEPTH`, and for what neither of
-//! these does, `shortage-check rest EVERY DEPTH`. With `member` behind it the consumers are those of [`MEMBER`], who is in the tracing group; anybody
-//! may open the device then. `shortage-check loads EVERY DEPTH DIRECTORY`: the module itself, which is dtrace.ko in that directory.
+//! Runs consumers while memory is short, or while other calls of the kernel fail. Runs in the VM as
+//! root, with the module `shortage` loaded: `shortage-check STEP`; for consumers with probes in
+//! processes `shortage-check processes EVERY DEPTH`; for what neither of these does `shortage-check
+//! rest EVERY DEPTH`. With `member` as the last argument, the consumers are those of [`MEMBER`],
+//! who is in the tracing group; then anybody may open the device. `shortage-check loads EVERY DEPTH
+//! DIRECTORY` tests loading the module itself, the dtrace.ko in that directory.
 //!
-//! The life of a consumer, from opening to closing, is run again and again. Each time another allocation that is made for it fails, the
-//! first, then that STEP later, until a life has fewer than that; and once more with all from there on. Registrations and other calls of the
-//! kernel fail among them. Every life ends with success, with ENOMEM or with EIO, and closing always gives back everything: afterwards a
-//! consumer works as before, memory is what it was, and no function is patched that was not.
+//! The life of a consumer, from opening to closing, is run again and again. Each time another
+//! allocation that is made for it fails: the first, then the one STEP later, until a life has fewer
+//! allocations; and once more with all from there on. Registrations and other calls of the kernel
+//! fail as well. Every life ends with success, with ENOMEM or with EIO, and closing always frees
+//! everything: afterwards a consumer works as before, memory use is what it was, and the same
+//! functions are patched.
 
 mod loads;
 mod processes;
@@ -29,7 +33,8 @@ use std::process::ExitCode;
 use std::{fs, process};
 use zerocopy::FromZeros;
 
-/// Something of every provider but `kinst`, which `breakpoint-shortage` is about, and everything that has buffers.
+/// Uses something of every provider except `kinst`, which `breakpoint-shortage` tests, and
+/// everything that has buffers.
 const PROGRAM: &str = r#"
     BEGIN { printf("%d", pid); self->began = timestamp; kept[pid, execname] = 1; }
     syscall::getppid: { @[execname, probefunc] = count(); self->spec = speculation(); }
@@ -43,7 +48,7 @@ const PROGRAM: &str = r#"
     END { printa(@q); }
 "#;
 
-/// The same of what a member may have.
+/// The same for what a member may use.
 const PROGRAM_OF_MEMBER: &str = r#"
     BEGIN { printf("%d", pid); self->began = timestamp; kept[pid, execname] = 1; }
     syscall::getppid: { @[execname, probefunc] = count(); self->spec = speculation(); }
@@ -54,7 +59,7 @@ const PROGRAM_OF_MEMBER: &str = r#"
     END { printa(@q); }
 "#;
 
-/// The member, by user and group.
+/// The member's user and group IDs.
 const MEMBER: (u32, u32) = (65534, 77);
 
 type Outcome = Result<(), String>;
@@ -77,7 +82,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Checks what the words ask for. `None`: they ask for nothing that is known.
+/// Runs the check that the arguments name; `None` if they are not valid.
 fn obey(words: &[&str]) -> Option<Outcome> {
     let number = |text: &str| text.parse::<u64>().ok().filter(|n| *n > 0);
     let (owner, words) = match words {
@@ -108,7 +113,7 @@ fn get(parameter: &str) -> Result<String, String> {
     Ok(text.trim().to_owned())
 }
 
-/// Whose the consumers are.
+/// The owner of the consumers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Owner {
     Root,
@@ -116,7 +121,7 @@ enum Owner {
 }
 
 impl Owner {
-    /// What he traces, and a function among it.
+    /// The owner's program, and a function that it traces.
     fn program(self) -> (&'static str, &'static str) {
         match self {
             Self::Root => (PROGRAM, "vfs_read"),
@@ -124,7 +129,7 @@ impl Owner {
         }
     }
 
-    /// Does something as him. Nothing else runs here meanwhile.
+    /// Calls `does` with the owner's IDs. No other thread runs meanwhile.
     fn act<T>(self, does: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
         if self == Self::Root {
             return does();
@@ -140,7 +145,7 @@ impl Owner {
     }
 }
 
-/// A consumer from its opening to its closing. How many probes it was at.
+/// The life of a consumer from opening to closing. Returns how many probes it enabled.
 fn life(owner: Owner, image: &[u8]) -> io::Result<u32> {
     owner.act(|| live(owner.program().1, image))
 }
@@ -170,7 +175,8 @@ fn live(func: &str, image: &[u8]) -> io::Result<u32> {
     Ok(matched)
 }
 
-/// A life whose `nth` allocation fails, and all later ones if `onwards`. `None`: it had fewer.
+/// A life whose `nth` allocation fails, and all later ones too if `onwards`. `None` if it had
+/// fewer.
 fn short(
     owner: Owner,
     image: &[u8],
@@ -202,7 +208,7 @@ fn check(owner: Owner, step: usize) -> Outcome {
             lives += 1;
             match outcome {
                 Ok(_) => {}
-                // ENOMEM, or EIO, with which other things fail.
+                // ENOMEM, or EIO, with which the other calls fail.
                 Err(e) if matches!(e.raw_os_error(), Some(12 | 5)) => failed += 1,
                 Err(e) => return Err(format!("allocation {nth}, {}: {e}", get("where")?)),
             }

@@ -1,12 +1,14 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Tracings by `dtrace` for which memory is short: those with probes in processes, and what neither they nor the lives of consumers do.
+//! Tracing by `dtrace` while memory is short: with probes in processes, and what neither these nor
+//! the lives of consumers cover.
 //!
-//! Programs whose results are known are traced by `dtrace` again and again. Each time an allocation fails that has not failed before, whoever it
-//! is made for: the consumer, the program that meets a breakpoint, a child, or a worker; until a tracing has none that is new. Whatever fails,
-//! the program computes what it does when nobody traces it. `dtrace` tells what it always does, or says that something is missing, or says
-//! why it ends.
+//! `dtrace` traces programs whose results are known, again and again. Each time an allocation fails
+//! that has not failed before, whoever it is made for: the consumer, the program that meets a
+//! breakpoint, a child, or a worker; until a run has no new one. Whatever fails, the program
+//! computes the same results as untraced. `dtrace` prints what it always does, or reports that
+//! something is missing, or reports why it ends.
 
 use super::{get, set, Outcome, Owner, MEMBER};
 use qemu_tests::memory::Memory;
@@ -15,7 +17,7 @@ use std::fs;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// What is traced, and by what.
+/// A program to trace, and the D program.
 struct Tracing {
     name: &'static str,
     options: &'static [&'static str],
@@ -23,17 +25,17 @@ struct Tracing {
     command: &'static str,
 }
 
-/// Which tracings.
+/// A set of tracings.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// With probes in processes.
     Processes,
-    /// The rest.
+    /// Everything else.
     Rest,
 }
 
 impl Kind {
-    /// The one of that name.
+    /// The kind of that name.
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "processes" => Some(Self::Processes),
@@ -50,11 +52,11 @@ impl Kind {
     }
 }
 
-/// Where the commands of the rest are.
+/// The script of the commands in [`REST`].
 const WORK: &str = "/tmp/shortage.work";
 
-/// What those that are named in the commands of the rest do. `calls CPU`: a call on that CPU, by a program that ends at once.
-/// `ends`: waits for dtrace to end it, if that is who has begun it.
+/// The commands in [`REST`]. `calls CPU` makes a call on that CPU, in a program that ends at once.
+/// `ends` waits until dtrace ends the command, if dtrace has started it.
 const WORK_TEXT: &str = r#"
     ends() { for n in 1 2 3 4 5 6 7 8 9 10; do [ "$(cat /proc/$PPID/comm 2>/dev/null)" != dtrace ] || sleep 1; done; }
     calls() { taskset -c "$1" ended-work; }
@@ -65,8 +67,9 @@ const WORK_TEXT: &str = r#"
     esac
 "#;
 
-/// The only speculation has records of two CPUs when one commits it: it is free again when the cleaner has been on the other one, which ends the
-/// tracing. Where no call is seen the command does.
+/// "speculations": the only speculation has records on two CPUs when one of them commits it, so it
+/// is free again only after the cleaner has run on the other one; that ends the tracing. If no call
+/// is seen, the end of the command ends it.
 const REST: [Tracing; 3] = [
     Tracing {
         name: "one CPU",
@@ -137,28 +140,28 @@ const PROCESSES: [Tracing; 6] = [
     },
 ];
 
-/// How long a tracing takes at most.
+/// The most time that a tracing takes.
 const LIMIT: Duration = Duration::from_secs(100);
 
-/// What came of a tracing.
+/// The results of a tracing.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Told {
-    /// How the command has ended.
+    /// The exit status of the command.
     pub status: Option<i32>,
-    /// What the program has printed.
+    /// What the program printed.
     program: String,
-    /// What dtrace has written.
+    /// What dtrace wrote to its file.
     pub traced: String,
-    /// What the command has complained of.
+    /// The command's complaints.
     pub complaints: String,
 }
 
-/// What a program says of its own probes where there is no memory to register them.
+/// Whether a program reports by this line that there was no memory to register its probes.
 fn is_told(line: &str) -> bool {
     matches!(line, "register: ENOMEM" | "remove: ENOENT")
 }
 
-/// What else a program prints, but for whether somebody listens to its probes.
+/// The rest of a program's output, with whether its probes are enabled masked.
 fn masked(text: &str) -> String {
     let mask = |line: &str| match line.split_once(',') {
         Some((said, rest)) if said.starts_with("asks") => rest.to_owned() + "\n",
@@ -169,7 +172,8 @@ fn masked(text: &str) -> String {
     rest.map(mask).collect()
 }
 
-/// A line of dtrace's that says how often it was asked too early: for a speculation that the cleaner has not yet been at.
+/// Whether dtrace reports by this line that a speculation was requested too early, before the
+/// cleaner had freed one.
 fn is_early(line: &str) -> bool {
     line.contains("failed speculation") && line.contains("still busy")
 }
@@ -188,7 +192,7 @@ fn end(child: &mut Child) -> Result<Option<i32>, String> {
     }
 }
 
-/// Runs a command; what it prints, and what dtrace writes to its file, `/tmp/shortage.traced`.
+/// Runs a command. Returns its output, and what dtrace writes to its file, `/tmp/shortage.traced`.
 pub fn run(command: &mut Command) -> Result<Told, String> {
     let dir = std::env::temp_dir();
     let file = |name: &str| dir.join(format!("shortage.{name}"));
@@ -217,7 +221,7 @@ pub fn run(command: &mut Command) -> Result<Told, String> {
     })
 }
 
-/// A command that is his.
+/// A command that runs with the owner's IDs.
 fn command_of(owner: Owner, name: &str) -> Command {
     if owner == Owner::Root {
         return Command::new(name);
@@ -243,7 +247,7 @@ impl Tracing {
         run(command.args(["-qn", self.program, "-c", self.command]))
     }
 
-    /// Traces with one allocation failing. `None`: there was none that had not failed.
+    /// Traces with one allocation failing. `None` if all of them had failed before.
     fn short(&self, owner: Owner, run: u64) -> Result<Option<Told>, String> {
         set("run", run)?;
         set("seen", 0)?;
@@ -254,9 +258,10 @@ impl Tracing {
         Ok((get("seen")? != "0").then_some(told))
     }
 
-    /// What is wrong with what came of a tracing in which something has failed at that place.
+    /// What is wrong with the results of a tracing in which something has failed at that place, if
+    /// anything.
     fn wrong(&self, place: &str, told: &Told, whole: &Told) -> Option<&'static str> {
-        // A limit that is known: addresses of such a process have no names.
+        // A known limitation: addresses of such a process have no names.
         let may_be_silent = place.contains(" for dtrace_remains_note+");
         let is_silent = told.complaints.trim().is_empty() && !may_be_silent;
         match told.status {
@@ -266,7 +271,7 @@ impl Tracing {
             }
             Some(0) => None,
             Some(1) if is_silent => Some("it ends without a word"),
-            // It may not have begun.
+            // The program may not have been started.
             Some(1) if told.program.is_empty() || told.program == whole.program => None,
             Some(1) => Some("the program has computed otherwise when dtrace ended"),
             _ => Some("dtrace has died"),
@@ -274,7 +279,8 @@ impl Tracing {
     }
 }
 
-/// Whose tracings, and of which kind; every which path fails, and how often.
+/// Checks all tracings of a kind, for an owner. Tests one in `every` paths, and lets each fail
+/// `depth` times.
 pub fn check(owner: Owner, kind: Kind, every: u64, depth: u64) -> Outcome {
     fs::write(WORK, WORK_TEXT).map_err(|e| format!("{WORK}: {e}"))?;
     set("every", every)?;

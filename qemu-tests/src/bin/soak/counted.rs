@@ -1,10 +1,13 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Consumers of which it is known what they must have seen: each has a load of its own, under a name of its own, and counts what that does.
+//! Consumers for which the number of events is known: each has a load of its own, under a name of
+//! its own, and counts what the load does.
 //!
-//! What was counted is what was done. Where something was lost the consumer has said so, and what it counted and said is as much, to the last
-//! event where each is lost or recorded once, and no less elsewhere. What anything else says on standard error is a failure.
+//! The count must equal what the load did. If events were dropped, the consumer must have reported
+//! that, and count and reported drops together must account for all events: exactly if each event
+//! is recorded or dropped once, and at least otherwise. Any other message on standard error is a
+//! failure.
 
 use crate::mixed::said;
 use crate::program::{run, Ended, Program};
@@ -12,28 +15,29 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Where loads lie, and what they write.
+/// The folder of the loads and of what they write.
 pub const FOLDER: &str = "/tmp/soak";
 
-/// What a consumer must have seen.
+/// The number of events that a consumer must see.
 enum Truth {
-    /// What its load prints behind this word, in all.
+    /// The sum of what its load prints after this word.
     Told(&'static str),
-    /// So many.
+    /// A known number.
     Known(u64),
 }
 
 /// How the load is run.
 enum Load {
-    /// By the consumer.
+    /// By the consumer, with `-c`.
     Command(String),
-    /// It waits until it is traced.
+    /// Before the consumer; it waits until it is traced.
     Waits(&'static [&'static str]),
-    /// By a member of the group, who traces as well.
+    /// By the consumer, both as a member of the group.
     Member(String),
 }
 
-/// One of them. Its program prints `have WHAT ... N` for each of `counts`, or for each event.
+/// A counted consumer. Its program prints `have WHAT ... N` for each of `counts`, or one such line
+/// per event.
 struct Counted {
     name: &'static str,
     options: &'static [&'static str],
@@ -41,14 +45,14 @@ struct Counted {
     load: Load,
     truth: Truth,
     counts: &'static [&'static str],
-    /// An event is recorded once, or dropped once.
+    /// Each event is either recorded once or dropped once.
     exact: bool,
 }
 
-/// What a consumer has told.
+/// What a consumer reported.
 #[derive(Clone, Copy, Default)]
 pub struct Tally {
-    /// Events that it was known there are, seen or told to be lost.
+    /// Events whose number is known, seen or reported as dropped.
     pub known: u64,
     /// All events that were seen.
     pub seen: u64,
@@ -57,7 +61,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Both together.
+    /// Adds the other's numbers.
     pub fn add(&mut self, other: Self) {
         self.known += other.known;
         self.seen += other.seen;
@@ -65,7 +69,7 @@ impl Tally {
     }
 }
 
-/// Programs under names that no other process has: the load's, and the program's that it is.
+/// The names under which programs are copied, which no other process has, and the programs.
 pub const NAMES: [(&str, &str); 11] = [
     ("soak-calls", "overload"),
     ("soak-records", "overload"),
@@ -80,7 +84,7 @@ pub const NAMES: [(&str, &str); 11] = [
     ("soak-exec", "pid-work"),
 ];
 
-/// The words of the member's user and group.
+/// The command that runs another as the member.
 const MEMBER: &[&str] = &[
     "setpriv",
     "--reuid",
@@ -93,12 +97,12 @@ const MEMBER: &[&str] = &[
 /// How often the load of processes executes a program.
 const EXECS: u64 = 20;
 
-/// The script that does.
+/// The script of that load.
 pub fn execs() -> String {
     format!("n=0\nwhile [ $n -lt {EXECS} ]; do {FOLDER}/soak-exec; n=$((n + 1)); done\n")
 }
 
-/// Of a program's own steps: ten a word.
+/// The command line for a program's own steps: ten per word.
 fn steps(program: &str) -> String {
     format!("{program}{}", " steps".repeat(10))
 }
@@ -192,7 +196,7 @@ fn processes() -> [Counted; 7] {
             r#"pid$target:a.out:grow:entry { @entries = count(); } pid$target:a.out:grow:return { @returns = count(); }
             END { printa("have entries %@d\n", @entries); printa("have returns %@d\n", @returns); }"#,
             Load::Command("pid-work fib grow threads vfork text".into()),
-            // The last one by a child that has the same memory.
+            // The last call is made by a child that shares the memory.
             5001,
             &["entries", "returns"],
         ),
@@ -251,7 +255,8 @@ fn processes() -> [Counted; 7] {
     ]
 }
 
-/// All functions, system calls and tracepoints, while the machine works for so many seconds.
+/// Traces all functions, system calls and tracepoints, while the machine works for that many
+/// seconds.
 fn everything(seconds: u64) -> Counted {
     Counted {
         name: "everything",
@@ -277,12 +282,12 @@ fn everything(seconds: u64) -> Counted {
     }
 }
 
-/// What all lines that begin with these words end with, in all.
+/// The sum of the numbers in all lines that begin with these words.
 fn sum(text: &str, begin: &[&str]) -> u64 {
     let number = |line: &str| {
         let words: Vec<&str> = line.split([' ', ',']).filter(|w| !w.is_empty()).collect();
         let is_it = words.get(..begin.len()) == Some(begin);
-        // `told 10, wanted 2`: what is behind the word. Else the last.
+        // In `told 10, wanted 2` the number after the word counts, otherwise the last one.
         let which = match begin {
             ["have", ..] => words.len().checked_sub(1)?,
             _ => begin.len(),
@@ -306,7 +311,7 @@ impl Counted {
             .map_err(|why| format!("{}: {why}", self.name))
     }
 
-    /// Has it trace into the file; how it ended, and what its load has printed.
+    /// Traces into the file. Returns how the consumer ended, and what its load printed.
     fn trace(&self, file: &Path, slower: u32) -> Result<(Ended, String), String> {
         let file = file.to_string_lossy();
         let mut words = match &self.load {
@@ -374,7 +379,8 @@ impl Counted {
     }
 }
 
-/// Two lanes of them, one after the other in each, and that of everything; a failure leaves the rest of its lane to be run.
+/// Two lanes, each of which runs its consumers one after the other, and the lane of [`everything`].
+/// A failure does not stop its lane.
 pub fn lanes(seconds: u64) -> [Vec<Job>; 3] {
     let jobs = |all: Vec<Counted>| {
         let job = |one: Counted| Box::new(move |slower| one.run(slower)) as Job;
@@ -387,7 +393,7 @@ pub fn lanes(seconds: u64) -> [Vec<Job>; 3] {
     ]
 }
 
-/// What is run once, for a machine that is so many times slower.
+/// A part of a round, called with how many times slower the machine is.
 pub type Job = Box<dyn Fn(u32) -> Result<Tally, String> + Send>;
 
 #[cfg(test)]

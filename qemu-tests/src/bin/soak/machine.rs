@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What happens to the machine meanwhile: a CPU goes and comes, modules do, all processes are frozen as for a suspend, and the module itself
-//! is unloaded and loaded.
+//! What happens to the machine in a round: a CPU goes offline and online, modules are loaded and
+//! unloaded, all tasks are frozen as for a suspend, and the module itself is unloaded and loaded.
 //!
-//! A suspend goes as far as the machine can: its root is a file system whose driver (virtiofs) refuses to sleep, so tasks are
-//! frozen and thawed, and devices stay awake (`/sys/power/pm_test`).
+//! A suspend goes as far as the machine can: the driver of its root file system (virtiofs) refuses
+//! to sleep, so tasks are frozen and thawed, and devices stay awake (`/sys/power/pm_test`).
 
 use crate::counted::{execs, FOLDER, NAMES};
 use crate::program::{run, sleep, Outcome};
@@ -16,19 +16,19 @@ use std::io::Read;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// `O_NONBLOCK`, so that the log ends where nothing is to be read.
+/// `O_NONBLOCK`, so that reading the log ends where there is nothing to read.
 const NONBLOCK: i32 = 0o4000;
 
 fn write(path: &str, text: &str) -> Outcome {
     fs::write(path, text).map_err(|e| format!("{path}: {e}"))
 }
 
-/// Runs these lines, which must end well.
+/// Runs these lines, which must succeed.
 fn shell(lines: &str, slower: u32) -> Outcome {
     run(&["sh", "-ec", lines], slower).map(drop)
 }
 
-/// A program that is in the path.
+/// Finds a program in the path.
 fn which(name: &str) -> Result<PathBuf, String> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path).map(|folder| folder.join(name));
@@ -42,7 +42,8 @@ fn make_folder(path: &str, mode: u32) -> Outcome {
     set.map_err(|e| format!("{path}: {e}"))
 }
 
-/// Makes what the rounds need: a disk, loads under names of their own. Connections that have ended would stay for a minute, and be counted.
+/// Prepares what the rounds need: a disk, and loads with names of their own. Closed TCP connections
+/// are not kept in TIME-WAIT for a minute, because they would be counted.
 pub fn prepare(slower: u32) -> Outcome {
     make_folder(FOLDER, 0o755)?;
     make_folder(&format!("{FOLDER}/out"), 0o1777)?;
@@ -61,8 +62,8 @@ pub fn prepare(slower: u32) -> Outcome {
     )
 }
 
-/// The module goes, if it is there, and comes with the rights of a group that the members are in. The machine is overloaded on purpose: it is
-/// not to be taken for starved.
+/// Loads the module, with tracing rights for the members' group. The deadman's timeouts are long,
+/// because the machine is overloaded on purpose.
 pub fn load(slower: u32) -> Outcome {
     let path = fs::read_to_string("/run/vm/module").map_err(|e| format!("no module: {e}"))?;
     let timeout = format!("deadman_timeout={}", 60_000 * slower);
@@ -75,12 +76,12 @@ pub fn load(slower: u32) -> Outcome {
     mode.map_err(|e| format!("/dev/dtrace: {e}"))
 }
 
-/// The module goes.
+/// Unloads the module.
 pub fn unload(slower: u32) -> Outcome {
     run(&["rmmod", "dtrace"], slower).map(drop)
 }
 
-/// A CPU goes and comes.
+/// Takes a CPU offline and online again.
 fn hotplug(random: &mut Random) -> Outcome {
     let online = "/sys/devices/system/cpu/cpu1/online";
     if !Path::new(online).exists() {
@@ -91,7 +92,8 @@ fn hotplug(random: &mut Random) -> Outcome {
     write(online, "1")
 }
 
-/// Modules that nobody uses come, are used, and go; the one that is a provider when nobody traces it any more.
+/// Loads modules that nothing else uses, uses them, and unloads them; the one with a provider once
+/// no consumer traces it any more.
 fn modules(slower: u32) -> Outcome {
     shell(
         "modprobe dummy numdummies=0; ip link add soak0 type dummy; ip link del soak0; modprobe -r dummy
@@ -102,7 +104,7 @@ fn modules(slower: u32) -> Outcome {
     )
 }
 
-/// All tasks are frozen for a second. Whether the machine can.
+/// Freezes all tasks for a second. An error if the kernel cannot.
 fn suspend() -> Outcome {
     if !Path::new("/sys/power/pm_test").exists() {
         return Err("this kernel cannot suspend as far as it is told (CONFIG_PM_DEBUG)".into());
@@ -112,7 +114,7 @@ fn suspend() -> Outcome {
     write("/sys/power/state", "mem")
 }
 
-/// What happens in one round, one after the other.
+/// The events of one round, one after the other.
 pub fn events(seed: u64, suspends: bool, slower: u32) -> Outcome {
     let mut random = Random::new(seed);
     sleep(&mut random, 4000 * slower);
@@ -126,11 +128,11 @@ pub fn events(seed: u64, suspends: bool, slower: u32) -> Outcome {
     modules(slower)
 }
 
-/// What the kernel says from now on.
+/// The kernel's messages from now on.
 pub struct Log(File);
 
 impl Log {
-    /// Opens it at its end.
+    /// Opens the log at its end.
     pub fn open() -> Result<Self, String> {
         let mut options = OpenOptions::new();
         let file = options.read(true).custom_flags(NONBLOCK).open("/dev/kmsg");
@@ -139,7 +141,7 @@ impl Log {
         Ok(log)
     }
 
-    /// The lines since then.
+    /// The lines since the last call.
     fn lines(&mut self) -> Vec<String> {
         let mut record = [0; 8192];
         let mut lines = Vec::new();
@@ -150,14 +152,15 @@ impl Log {
                     let text = String::from_utf8_lossy(bytes);
                     lines.push(text.split_once(';').unwrap_or(("", &text)).1.to_owned());
                 }
-                // Some were overwritten.
+                // Some records were overwritten.
                 Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => (),
                 Err(_) => return lines,
             }
         }
     }
 
-    /// The first line by which it complains, or by which the module says anything beyond that it is loaded.
+    /// Fails with the first line in which the kernel complains, or in which the module says
+    /// anything except that it is loaded.
     pub fn trouble(&mut self) -> Outcome {
         let lines = self.lines();
         let is_ours = |l: &&String| l.starts_with("dtrace: ") && !l.contains("taint");

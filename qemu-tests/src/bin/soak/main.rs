@@ -3,16 +3,20 @@
 
 //! The long run: `soak SECONDS [--seed N] [--leak KB] [--short]`. Runs in the VM.
 //!
-//! In each round all kinds of consumers trace at once, some are killed, processes fork, execute, map and die, a CPU and modules go and come,
-//! and sometimes all tasks are frozen. Consumers whose loads are known must have seen all of them, or said what they lost ([`counted`]). When all have
-//! gone nothing of them is left, and what there is in the machine is counted ([`sample`]). After some rounds the module itself goes and comes.
+//! In each round, consumers of all kinds trace at once, some are killed, processes fork, execute,
+//! map and exit, a CPU goes offline and online, modules are loaded and unloaded, and sometimes all
+//! tasks are frozen. Consumers whose loads are known must have seen all of their events, or
+//! reported the drops ([`counted`]). When all have gone, nothing of them may be left, and
+//! everything in the machine is counted ([`sample`]). After some rounds the module itself is
+//! unloaded and loaded.
 //!
-//! In the end no number may have risen with time ([`slope`] has the rule): neither of those taken while the module stays
-//! loaded, from one load to the next, nor of those of the whole run. The first rounds, and the first one after each load, fill what is made
-//! once; they are left out. A run that is too short to tell has failed. The kernel's log is looked at after each round, and must be silent.
+//! At the end, no number may have risen with time ([`slope`] has the rule): neither those taken
+//! between two loads of the module, nor those of the whole run. The first rounds, and the first one
+//! after each load, create what is created once, and are left out. A run that is too short to judge
+//! fails. The kernel's log is read after each round, and must be silent.
 //!
-//! `--leak KB` keeps so much more of the kernel's memory each round, to show that it is noticed. `--short` leaves out of each round whatever takes
-//! long, for the same purpose.
+//! `--leak KB` leaks that much kernel memory each round, to show that it is noticed. `--short`
+//! leaves out everything in a round that takes long, for the same purpose.
 
 mod counted;
 mod machine;
@@ -34,42 +38,44 @@ use std::time::{Duration, Instant};
 /// Rounds at the beginning that are not judged.
 const WARM: usize = 3;
 
-/// Rounds from one load of the module to the next. This and the next two numbers have no common divisor: what happens in some rounds is to fall on
-/// each place in a life as often as on any other, or what it leaves for a moment looks like a slope.
+/// Rounds between two loads of the module. This and the next two numbers have no common divisor, so
+/// that what happens only in some rounds falls on each place in a life equally often; otherwise
+/// what it leaves for a moment would look like a slope.
 const LIFE: usize = 7;
 
-/// Every so many rounds all tasks are frozen.
+/// Tasks are frozen in one round of this many.
 const SUSPEND: usize = 3;
 
-/// Every so many rounds all functions of the kernel are traced, which takes as long as all else.
+/// All functions of the kernel are traced in one round of this many, because that takes as long as
+/// everything else.
 const EVERYTHING: usize = 2;
 
-/// Seconds that the load of those works who trace everything.
+/// Seconds that the load of [`counted::lanes`] works while everything is traced.
 const LOAD: u64 = 3;
 
-/// How many of the consumers that are not counted there are in a round.
+/// How many consumers without a known load trace in a round.
 const MIXED: usize = 3;
 
 /// How many times longer the debug kernel takes.
 const SLOWER: u32 = 6;
 
-/// How many of the flat series are told that are nearest to rising.
+/// How many flat series are printed, those nearest to rising.
 const NEAR: usize = 5;
 
-/// So many failures end the run.
+/// The number of failures that ends the run.
 const FAILURES: usize = 20;
 
 /// One round's numbers.
 struct Round {
     number: usize,
-    /// Which load of the module.
+    /// The number of the module's load.
     life: usize,
-    /// The first of its life.
+    /// Whether it is the first round after a load.
     first: bool,
     sample: Sample,
 }
 
-/// What the command line says.
+/// The command line.
 struct Arguments {
     seconds: u64,
     seed: u64,
@@ -116,7 +122,7 @@ struct Soak {
     slower: u32,
     log: machine::Log,
     rounds: Vec<Round>,
-    /// What there was while the module was not loaded.
+    /// The memory used while the module was not loaded.
     without: Vec<Point>,
     failures: Vec<String>,
     tally: Tally,
@@ -156,7 +162,7 @@ impl Soak {
         let all = Duration::from_secs(arguments.seconds);
         let mut random = Random::new(arguments.seed);
         let mut last = Duration::ZERO;
-        // The last one is not to end far beyond.
+        // Half a round more at most, so that the last one does not end far beyond the time.
         while begin.elapsed() + last / 2 < all {
             let start = Instant::now();
             self.round(random.next(), arguments)?;
@@ -188,7 +194,7 @@ impl Soak {
         }
     }
 
-    /// One round, and the line about it.
+    /// Runs one round, and prints its line.
     fn round(&mut self, seed: u64, arguments: &Arguments) -> Outcome {
         let start = Instant::now();
         let number = self.rounds.len();
@@ -201,7 +207,7 @@ impl Soak {
         sample::quiet(self.slower)?;
         self.leak(arguments.leak)?;
         let sample = sample::take(true)?;
-        // lockdep falls silent after its first report: it makes no sense to go on.
+        // lockdep is silent after its first report, so continuing would be pointless.
         self.log.trouble()?;
         self.tally.add(tally);
         let of = |name: &str| sample.get(name).copied().unwrap_or_default();
@@ -232,11 +238,11 @@ impl Soak {
             self.reload(number)?;
         }
         println!();
-        // The line is on its way to the host before anything else begins.
+        // Flushed, so that the line is on its way to the host before anything else begins.
         std::io::stdout().flush().map_err(|e| e.to_string())
     }
 
-    /// All that goes on at once, to its end.
+    /// Runs everything that happens at once in a round, to its end.
     fn trace(&self, number: usize, seed: u64, suspends: bool, short: bool) -> (Tally, Vec<String>) {
         let slower = self.slower;
         let [calls, processes, everything] = counted::lanes(LOAD);
@@ -272,7 +278,8 @@ impl Soak {
         (tally, failed)
     }
 
-    /// The module goes and comes; without it there is what there was without it before.
+    /// Unloads and loads the module. Meanwhile memory use is recorded, which must be what it was in
+    /// earlier lives.
     fn reload(&mut self, number: usize) -> Outcome {
         machine::unload(self.slower)?;
         let sample = sample::take(false)?;
@@ -286,9 +293,9 @@ impl Soak {
         self.log.trouble()
     }
 
-    /// Keeps so many KiB of the kernel's memory.
+    /// Leaks `kib` KiB of the kernel's memory.
     fn leak(&mut self, kib: usize) -> Outcome {
-        // A pipe has room for 64.
+        // A pipe holds 64 KiB.
         for left in (0..kib).step_by(64) {
             let (read, write) = rustix::pipe::pipe().map_err(|e| e.to_string())?;
             let mut write = File::from(write);
@@ -299,12 +306,12 @@ impl Soak {
         Ok(())
     }
 
-    /// What has risen is a failure.
+    /// Judges all series; a series that rises is a failure.
     fn judge(&mut self) {
         let mut names: Vec<&String> = self.rounds.iter().flat_map(|r| r.sample.keys()).collect();
         names.sort();
         names.dedup();
-        // What is available falls where anything else rises.
+        // Available memory falls if anything else rises.
         names.retain(|name| *name != "available");
         let mut risen = Vec::new();
         let mut flat = Vec::new();
@@ -321,7 +328,7 @@ impl Soak {
                 }
             }
         }
-        // Of those there are few, and the whole run has them between its rounds.
+        // There are few of these, and the whole run's series contains them between its rounds.
         if let Verdict::Rises(trend) = judge(std::slice::from_ref(&self.without)) {
             risen.push(format!(
                 "used memory: {:.2} more each round without the module",
@@ -348,7 +355,7 @@ impl Soak {
     fn point(round: &Round, name: &str) -> Point {
         Point {
             round: round.number as f64,
-            // A kind of which there is none now has none.
+            // A slab cache that does not exist in this round has no objects.
             value: round.sample.get(name).copied().unwrap_or_default(),
         }
     }
@@ -370,7 +377,7 @@ impl Soak {
     }
 }
 
-/// How a series goes, in words.
+/// Describes a series' trend.
 fn told(name: &str, what: &str, trend: Trend) -> String {
     format!(
         "{name}: {:.2} more each round {what}, {:.1} standard deviations from none",
@@ -381,7 +388,7 @@ fn told(name: &str, what: &str, trend: Trend) -> String {
 /// Bytes.
 const MB: f64 = 1e6;
 
-/// What the machine does beside.
+/// Other work of the machine during a round.
 fn work(slower: u32) -> Result<Tally, String> {
     let load = format!("{}/soak-other", counted::FOLDER);
     let disk = format!("{}/disk/other", counted::FOLDER);

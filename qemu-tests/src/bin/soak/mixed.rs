@@ -1,18 +1,19 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Consumers of everything else there is, which end well or are killed: what they see depends on what goes on.
+//! Consumers of everything else, which end by themselves or are killed. What they see depends on
+//! what happens at the time.
 //!
-//! They may tell of losses and faults. Anything else that they say is a failure.
+//! They may report drops and faults. Any other message is a failure.
 
 use crate::counted::{Job, Tally};
 use crate::program::{run, sleep, Program};
 use qemu_tests::random::Random;
 
-/// Options, the D program, and who is traced by `-c`.
+/// Options, the D program, and the command that is traced with `-c`.
 type Mixed = (&'static [&'static str], &'static str, &'static str);
 
-/// How long each traces where nobody says otherwise.
+/// Ends a program that has no command.
 const END: &str = "tick-1s { exit(0); }";
 
 const ALL: &[Mixed] = &[
@@ -82,25 +83,26 @@ const ALL: &[Mixed] = &[
     ),
 ];
 
-/// What a consumer says on standard error.
+/// A consumer's messages on standard error.
 #[derive(Default)]
 pub struct Said {
-    /// Losses, of all kinds.
+    /// Drops of all kinds.
     pub drops: u64,
-    /// Besides, what all consumers together have lost where RCU does not watch. Whose that was nobody knows.
+    /// In addition, the drops of all consumers together where RCU is not watching; they are not
+    /// counted by consumer.
     pub elsewhere: u64,
-    /// The first line that is about something else.
+    /// The first line about anything else.
     pub other: Option<String>,
-    /// Faults of programs, and probes that could not be had, or not in time.
+    /// Faults of programs, and probes that could not be created, or not in time.
     pub faults: u64,
 }
 
-/// Reads it.
+/// Parses the messages.
 pub fn said(text: &str) -> Said {
     let mut said = Said::default();
     for line in text.lines().filter(|l| !l.is_empty()) {
         let Some(ours) = line.strip_prefix("dtrace: ") else {
-            // What a load says of itself: `forks: 12 rounds`.
+            // A load's line about itself: `forks: 12 rounds`.
             if !line.ends_with(" rounds") {
                 said.other = said.other.or(Some(line.to_owned()));
             }
@@ -112,10 +114,10 @@ pub fn said(text: &str) -> Said {
         match first.parse::<u64>() {
             Ok(n) if is_elsewhere => said.elsewhere += n,
             Ok(n) if is_loss => said.drops += n,
-            // Probes that could not be had.
+            // Probes that could not be created.
             Ok(_) => said.faults += 1,
             Err(_) if ours.starts_with("error on enabled probe") => said.faults += 1,
-            // A process waits for a second at most, and the machine is overloaded.
+            // A process is held for a second at most, and the machine is overloaded.
             Err(_) if ours.starts_with("processes went on ") => said.faults += 1,
             Err(_) => said.other = said.other.or(Some(line.to_owned())),
         }
@@ -123,7 +125,7 @@ pub fn said(text: &str) -> Said {
     said
 }
 
-/// The words of one, which traces for a while or as long as its process lives.
+/// The command line of one, which traces for a while, or as long as its process lives.
 fn words((options, script, load): Mixed, whole: &mut String) -> Vec<&str> {
     *whole = script.to_owned();
     let mut words = vec!["dtrace", "-q"];
@@ -151,16 +153,16 @@ fn trace(which: usize, slower: u32) -> Result<Tally, String> {
     }
 }
 
-/// The next ones in turn, so many.
+/// The next `count` consumers in turn.
 pub fn lane(from: usize, count: usize) -> Vec<Job> {
     let job = |n: usize| Box::new(move |slower| trace(from + n, slower)) as Job;
     (0..count).map(job).collect()
 }
 
-/// One that is killed while it enables, traces or ends.
+/// Kills one while it enables, traces or ends.
 fn kill(seed: u64, slower: u32) -> Result<Tally, String> {
     let mut random = Random::new(seed);
-    // Not those with a load, which would go on without anybody.
+    // Not those with a load, because the load would continue on its own.
     let alone: Vec<Mixed> = ALL.iter().copied().filter(|m| m.2.is_empty()).collect();
     let which = random.below(alone.len());
     let mut script = String::new();
@@ -171,7 +173,8 @@ fn kill(seed: u64, slower: u32) -> Result<Tally, String> {
     Ok(Tally::default())
 }
 
-/// A process with thousands of probes and who traces it, of which the one or the other is killed. The process computes what it would.
+/// Starts a process with thousands of probes and its consumer, and kills one of the two. The
+/// process must compute the same results as untraced.
 fn kill_one_of_two(seed: u64, slower: u32) -> Result<Tally, String> {
     let mut random = Random::new(seed);
     let mut process = Program::start(&["pid-hot", "20000"], slower)?;
@@ -183,7 +186,7 @@ fn kill_one_of_two(seed: u64, slower: u32) -> Result<Tally, String> {
     if random.below(2) == 0 {
         process.kill()?;
         process.end()?;
-        // It may have found nobody, which it says.
+        // The consumer may have found no such process, and says so; its status does not matter.
         return consumer.end().map(|_| Tally::default());
     }
     consumer.kill()?;
@@ -205,7 +208,7 @@ fn kill_one_of_two(seed: u64, slower: u32) -> Result<Tally, String> {
     }
 }
 
-/// Those that are killed in a round.
+/// The killed consumers of a round.
 pub fn killed(seed: u64) -> Vec<Job> {
     let consumer = |n: u64| Box::new(move |slower| kill(seed ^ n << 32, slower)) as Job;
     let pair = |n: u64| Box::new(move |slower| kill_one_of_two(seed ^ n << 32, slower)) as Job;

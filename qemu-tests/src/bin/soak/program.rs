@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Programs that are started, end within their time, and are read meanwhile.
+//! Programs with a time limit, whose output is read while they run.
 
 use qemu_tests::random::Random;
 use std::io::Read;
@@ -11,13 +11,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// What may fail.
+/// The result of something that may fail.
 pub type Outcome = Result<(), String>;
 
-/// How long one takes at most, on the stock kernel.
+/// The most time that one takes on the stock kernel.
 const LIMIT: Duration = Duration::from_secs(180);
 
-/// What a program prints, as it does.
+/// Collects a program's output as it comes.
 struct Pipe {
     text: Arc<Mutex<String>>,
     thread: Option<JoinHandle<()>>,
@@ -38,23 +38,23 @@ impl Pipe {
         Self { text, thread }
     }
 
-    /// So far.
+    /// The output so far.
     fn text(&self) -> String {
         let text = self.text.lock().unwrap_or_else(PoisonError::into_inner);
         text.clone()
     }
 
-    /// All of it.
+    /// The whole output.
     fn all(&mut self) -> String {
         if let Some(thread) = self.thread.take() {
-            // What was read before a panic counts.
+            // Ignores a panic: what was read before it counts.
             let _ = thread.join();
         }
         self.text()
     }
 }
 
-/// A program that runs.
+/// A running program.
 pub struct Program {
     name: String,
     child: Child,
@@ -63,7 +63,7 @@ pub struct Program {
     until: Instant,
 }
 
-/// How one has ended.
+/// How a program ended.
 pub struct Ended {
     pub status: ExitStatus,
     pub out: String,
@@ -75,7 +75,8 @@ impl Program {
     pub fn start(words: &[&str], slower: u32) -> Result<Self, String> {
         let (name, arguments) = words.split_first().ok_or("no program")?;
         let mut command = Command::new(name);
-        // A group of its own: one that does not end is killed with all that it has started.
+        // A process group of its own, so that a program that does not end is killed together with
+        // all that it has started.
         command
             .args(arguments)
             .process_group(0)
@@ -92,24 +93,24 @@ impl Program {
         })
     }
 
-    /// Its process.
+    /// Its process ID.
     pub fn pid(&self) -> String {
         self.child.id().to_string()
     }
 
-    /// Whether it has not ended yet, and may go on.
+    /// Whether it is still running and within its limit.
     pub fn runs(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None)) && Instant::now() < self.until
     }
 
-    /// Waits until it has printed this, or ends.
+    /// Waits until it has printed this, or has ended.
     pub fn await_word(&mut self, word: &str) {
         while self.runs() && !self.out.text().contains(word) {
             std::thread::sleep(Duration::from_millis(10));
         }
     }
 
-    /// Sends it a signal, by its name. One that has ended gets none.
+    /// Sends it a signal, by name. A process that has ended gets none.
     pub fn signal(&self, name: &str) -> Outcome {
         let mut kill = Command::new("kill");
         kill.args([name, &self.pid()]).stderr(Stdio::null());
@@ -142,7 +143,7 @@ impl Program {
         }
     }
 
-    /// Waits until it ends, which must be well.
+    /// Waits until it ends, which must be with success.
     pub fn end_well(self) -> Result<Ended, String> {
         let name = self.name.clone();
         let ended = self.end()?;
@@ -157,12 +158,12 @@ impl Program {
     }
 }
 
-/// Runs one to its end, which must be well.
+/// Runs a program to its end, which must be with success.
 pub fn run(words: &[&str], slower: u32) -> Result<Ended, String> {
     Program::start(words, slower)?.end_well()
 }
 
-/// Sleeps so many milliseconds at most.
+/// Sleeps a random time of less than `ms` milliseconds.
 pub fn sleep(random: &mut Random, ms: u32) {
     let ms = random.below(ms as usize);
     std::thread::sleep(Duration::from_millis(ms as u64));

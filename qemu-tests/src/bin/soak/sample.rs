@@ -1,12 +1,13 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What there is when nobody traces: memory by what it is for, objects by their kind.
+//! What exists while nothing is traced: memory by purpose, objects by kind.
 //!
-//! Of some things there must be none, and that is waited for ([`quiet`]): users and areas of the module, functions that are patched. All
-//! others are numbers that must not rise ([`Sample`]). Slabs that the kernel gives back when it needs memory, and pages of files, are
-//! left out; all of that is given back before. So are this program, which remembers what it has seen, and the pool of return hooks, which keeps as
-//! many as there ever were calls at once.
+//! Of some things there must be none, and [`quiet`] waits for that: users and vmalloc areas of the
+//! module, patched functions. All others are numbers that must not rise ([`Sample`]). Slabs that
+//! the kernel can reclaim, and pages of files, are left out, and reclaimed before. Left out are
+//! also this program, which remembers what it has seen, and the pool of return hooks, which keeps
+//! as many as there ever were calls at once.
 
 use crate::program::Outcome;
 use dtrace::handle::{DevDtrace, Device, PATH};
@@ -18,10 +19,11 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use zerocopy::FromZeros;
 
-/// How long after the last one has gone something may be left: memories that had breakpoints are looked for once a second.
+/// How long things may be left after the last consumer has gone: the module looks for memories that
+/// had breakpoints once a second.
 const LEAVES: Duration = Duration::from_secs(60);
 
-/// What there is, by name.
+/// The numbers, by name.
 pub type Sample = BTreeMap<String, f64>;
 
 /// Waits until nothing of any consumer is left.
@@ -39,7 +41,7 @@ pub fn quiet(slower: u32) -> Outcome {
     }
 }
 
-/// What of consumers there is.
+/// What is left of consumers.
 fn left() -> Result<String, String> {
     let mut left = Vec::new();
     let users = users()?;
@@ -59,7 +61,7 @@ fn left() -> Result<String, String> {
     Ok(left.join(", "))
 }
 
-/// Counts, when all is quiet.
+/// Counts; to be called when all is quiet.
 pub fn take(is_loaded: bool) -> Result<Sample, String> {
     shrink()?;
     let mut sample = Sample::new();
@@ -90,11 +92,11 @@ fn lines(path: &str) -> Result<usize, String> {
     read(path).map(|text| text.lines().count())
 }
 
-/// Bytes, by what they are for.
+/// Bytes, by purpose.
 fn memory(sample: &mut Sample) -> Outcome {
     let text = read("/proc/meminfo")?;
     let field = |name: &str| bytes_of(&text, name);
-    // Not what is of files, those in memory included, or would be given back.
+    // Leaves out files, including those in memory, and what can be reclaimed.
     let mut used = field("MemTotal")?;
     for name in ["MemFree", "Buffers", "Cached", "SReclaimable"] {
         used -= field(name)?;
@@ -104,7 +106,8 @@ fn memory(sample: &mut Sample) -> Outcome {
     let (itself, tables) = (bytes_of(&own, "RssAnon")?, bytes_of(&own, "VmPTE")?);
     let hooks = areas_of("rethook_alloc")?;
     used -= itself + tables + hooks;
-    // Where a kernel's checkers keep the stacks of all that allocate: as many as there are different ones, and for good.
+    // The stack depot keeps the stacks of all allocations for the kernel's checkers: as many as
+    // there are different ones, and for good.
     if let Ok(stats) = fs::read_to_string("/sys/kernel/debug/stackdepot/stats") {
         let pools = stats.lines().find_map(|line| line.strip_prefix("pools: "));
         let pools: Option<f64> = pools.and_then(|n| n.trim().parse().ok());
@@ -125,7 +128,7 @@ fn memory(sample: &mut Sample) -> Outcome {
     Ok(())
 }
 
-/// Bytes that a line `NAME: KIB kB` tells.
+/// The bytes in a line `NAME: KIB kB`.
 fn bytes_of(text: &str, name: &str) -> Result<f64, String> {
     let of = text.lines().find_map(|line| line.strip_prefix(name));
     let kib = of.and_then(|rest| rest.strip_prefix(':')?.split_whitespace().next());
@@ -133,16 +136,16 @@ fn bytes_of(text: &str, name: &str) -> Result<f64, String> {
     Ok(kib.ok_or(format!("no line of {name}"))? * 1024.0)
 }
 
-/// Bytes of areas that a function of the kernel has allocated.
+/// Bytes of the vmalloc areas that a function of the kernel has allocated.
 fn areas_of(caller: &str) -> Result<f64, String> {
     let text = read("/proc/vmallocinfo")?;
     let areas = text.lines().filter(|line| line.contains(caller));
     let bytes = areas.filter_map(|line| line.split_whitespace().nth(1)?.parse::<f64>().ok());
-    // A page of each keeps it from its neighbour.
+    // Each area's size includes a guard page.
     Ok(bytes.map(|size| size - PAGE).sum())
 }
 
-/// Bytes of free pages that CPUs have in hand, which are not among those of `MemFree`.
+/// Bytes of free pages in the CPUs' lists, which `MemFree` does not include.
 fn in_hand() -> Result<f64, String> {
     let zones = read("/proc/zoneinfo")?;
     let counts = zones
@@ -158,7 +161,7 @@ const PAGE: f64 = 4096.0;
 /// Bytes of a pool of stacks (lib/stackdepot.c: `DEPOT_POOL_SIZE`).
 const DEPOT_POOL: f64 = 16384.0;
 
-/// Objects in use of each kind, and the bytes of all.
+/// The objects in use of each kind, and the bytes of all.
 fn slabs(sample: &mut Sample) -> Outcome {
     let mut bytes = 0;
     for cache in caches()? {
@@ -169,7 +172,7 @@ fn slabs(sample: &mut Sample) -> Outcome {
     Ok(())
 }
 
-/// How many probes there are.
+/// The number of probes.
 fn probes() -> Result<usize, String> {
     let device = DevDtrace::open(Path::new(PATH)).map_err(|e| format!("{PATH}: {e}"))?;
     let mut pattern = dtrace_uapi::ioctl::ProbeDesc::new_zeroed();

@@ -1,22 +1,25 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Whether a number that is taken once a round rises, or only wavers.
+//! Whether a number that is taken once a round rises, or only fluctuates.
 //!
-//! The rule: of all pairs of rounds it is counted how many rise and how many fall (Kendall's S). Without a trend S has a known variance,
-//! with what equal values take from it. What is left over from one round to the next makes neighbours alike without any trend, so the
-//! variance is multiplied by (1 + r) / (1 - r), where r is the correlation of neighbours once the slope is taken out. The number rises
-//! where S is more than [`SURE`] of its standard deviations above 0; the slope that is told is the median of all pairs' (Theil and Sen). No
-//! amount is asked for: whatever rises steadily is found if the run is long enough, and one step up, or one round that is far off,
-//! is none.
+//! The rule: count, of all pairs of rounds, how many rise and how many fall (Kendall's S). Without
+//! a trend, S has a known variance, reduced by ties. What is left over from one round to the next
+//! correlates neighbours even without a trend, so the variance is multiplied by (1 + r) / (1 - r),
+//! where r is the correlation of neighbours after the slope has been removed. The number rises if S
+//! is more than [`SURE`] standard deviations above 0; the reported slope is the median of all
+//! pairs' slopes (Theil and Sen). The rule does not depend on an amount: whatever rises steadily is
+//! found if the run is long enough, and a single step up, or one outlier, is not a rise.
 //!
-//! Where the number begins anew now and then, as what a module has does when it is loaded, its rounds are in groups, and only pairs
-//! of one group are compared.
+//! If the number starts anew now and then, as the module's numbers do when it is loaded, its rounds
+//! are in groups, and only pairs within one group are compared.
 
-/// How many standard deviations: where nothing rises, one series of thirty thousand is said to.
+/// The limit in standard deviations: if nothing rises, one series in thirty thousand is reported by
+/// chance.
 const SURE: f64 = 4.0;
 
-/// Neighbours are never taken to be more alike than this: else nothing could ever be found.
+/// The highest correlation of neighbours that is assumed, because with a higher one nothing could
+/// ever be found.
 const ALIKE: f64 = 0.9;
 
 /// One number in one round.
@@ -24,31 +27,31 @@ const ALIKE: f64 = 0.9;
 pub struct Point {
     /// The round's number.
     pub round: f64,
-    /// What there was.
+    /// The number.
     pub value: f64,
 }
 
-/// What is said of a series.
+/// The verdict on a series.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Verdict {
-    /// So few rounds that even one that rises each time would not be found.
+    /// So few rounds that not even one that rises each time would be found.
     Few,
-    /// No more than it wavers, or it falls.
+    /// It only fluctuates, or falls.
     Flat(Trend),
     /// It rises.
     Rises(Trend),
 }
 
-/// How a series goes.
+/// The trend of a series.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Trend {
-    /// So much a round.
+    /// The increase per round.
     pub slope: f64,
-    /// So many standard deviations from no trend.
+    /// The distance from no trend, in standard deviations.
     pub sure: f64,
 }
 
-/// What the rule says of a series in groups.
+/// Applies the rule to a series in groups.
 pub fn judge(groups: &[Vec<Point>]) -> Verdict {
     let pairs: f64 = groups.iter().map(|g| pairs(g.len())).sum();
     let plain: f64 = groups.iter().map(|g| spread(g.len())).sum();
@@ -82,7 +85,7 @@ fn spread(n: usize) -> f64 {
     n * (n - 1.0) * (2.0 * n + 5.0) / 18.0
 }
 
-/// What equal values take from it.
+/// How much ties reduce the variance.
 fn ties(group: &[Point]) -> f64 {
     let mut values: Vec<f64> = group.iter().map(|p| p.value).collect();
     values.sort_by(f64::total_cmp);
@@ -92,13 +95,13 @@ fn ties(group: &[Point]) -> f64 {
         .sum()
 }
 
-/// All pairs, the earlier one first.
+/// All pairs, the earlier point first.
 fn each(group: &[Point]) -> impl Iterator<Item = (&Point, &Point)> {
     let later = move |(at, first)| group.iter().skip(at + 1).map(move |second| (first, second));
     group.iter().enumerate().flat_map(later)
 }
 
-/// Pairs that rise less those that fall.
+/// The number of rising pairs minus that of falling pairs.
 fn balance(group: &[Point]) -> f64 {
     let sign = |(a, b): (&Point, &Point)| match b.value.total_cmp(&a.value) {
         std::cmp::Ordering::Less => -1.0,
@@ -134,7 +137,7 @@ fn alike(groups: &[Vec<Point>], slope: f64) -> f64 {
         together += left.windows(2).map(|w| w[0] * w[1]).sum::<f64>();
         alone += left.iter().map(|v| v * v).sum::<f64>();
     }
-    // Rounding leaves something where all lie on one line.
+    // Rounding leaves a little even if all points lie on one line.
     match alone > 1e-6 {
         true => together / alone,
         false => 0.0,
@@ -145,7 +148,7 @@ fn alike(groups: &[Vec<Point>], slope: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Numbers between -1 and 1 that look random.
+    /// Pseudo-random numbers between -1 and 1.
     fn noise(seed: u64) -> impl FnMut() -> f64 {
         let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
         move || {
@@ -195,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_small_slope_rises() {
-        // A tenth of what it wavers by, to each side, is added a round.
+        // A tenth of the fluctuation to either side is added per round.
         let leak = |next: &mut dyn FnMut() -> f64| {
             series((0..60).map(|n| 1e8 + 1e4 * f64::from(n) + 1e5 * next()))
         };
@@ -239,7 +242,7 @@ mod tests {
 
     #[test]
     fn groups_begin_anew() {
-        // It grows while a module is loaded and is given back with it.
+        // It grows while a module is loaded, and is freed with it.
         let saw: Vec<Vec<Point>> = (0..6)
             .map(|group| {
                 let at = |n: usize| Point {

@@ -1,13 +1,16 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! `users-bench MODULE [ROW...]`: how long members of the tracing group can hold a processor, in millions of instructions. `scripts/bench` calls it
-//! in a machine of one processor whose clock counts instructions, without the module.
+//! `users-bench MODULE [ROW...]`: measures how long members of the tracing group can hold a
+//! processor, in millions of instructions. `scripts/bench` calls it in a machine of one processor
+//! whose clock counts instructions, without the module.
 //!
-//! Each row is the worst that is known of one kind of work ([`programs`]), in as many tracings as it takes: what a firing does before it is
-//! ended. Measured is the longest system call of the member's own process, with all that it does besides; for timers, the longest time that a
-//! program was not run. A row beyond the goal fails the run. What somebody else pays whose calls pass by what a member traces is a row of its own,
-//! in instructions.
+//! Each row is the worst known case of one kind of work ([`programs`]), in as many tracings as it
+//! takes: the work of a firing until it is ended. What is measured is the longest system call of
+//! the member's own process, with all that it does besides; for timers, the longest time for which
+//! a program does not run. A row above the goal fails the run. A row of its own measures, in
+//! instructions, how much slower another user's calls become if they pass probes that a member
+//! traces.
 
 mod programs;
 
@@ -22,24 +25,24 @@ use std::time::{Duration, Instant};
 
 use rustix::time::{clock_gettime, ClockId};
 
-/// Most that is to be held, instructions.
+/// The most that may be held, in instructions.
 const GOAL: u64 = 30_000_000;
-/// The member, and another user.
+/// The user IDs of the member and of another user.
 const MEMBER: &str = "65534";
 const OTHER: &str = "65533";
 /// The tracing group.
 const GROUP: &str = "77";
-/// So often it is looked at whether it has begun.
+/// How often to check whether a tracing has begun.
 const LOOK: Duration = Duration::from_secs(4);
-/// Longer than it takes until all tracings have begun.
+/// Longer than it takes until a tracing has begun.
 const LIMIT: Duration = Duration::from_secs(600);
-/// Calls that are measured.
+/// The number of measured calls.
 const CALLS: u32 = 200;
-/// Calls that a ring is filled by.
+/// The number of calls that fill a ring buffer before.
 const FILL: u32 = 40_000;
-/// For so long a program looks how long it was not run.
+/// How long a program watches for gaps in which it does not run.
 const WATCH: Duration = Duration::from_secs(2);
-/// How deep the calls are made.
+/// The number of stack frames above the calls.
 const DEPTH: u32 = 100;
 
 fn main() -> ExitCode {
@@ -115,11 +118,12 @@ fn done(command: &mut Command) -> io::Result<()> {
 }
 
 impl Row {
-    /// Has the member trace, and measures.
+    /// Starts the member's tracings, and measures.
     fn measure(&self) -> io::Result<u64> {
         let text = (self.program)();
         let mut tracings = Vec::new();
-        // One after the other: where many compile, those that trace are not run, and are taken for stuck.
+        // Start them one after the other: if many compile at once, those that trace do not run, and
+        // the deadman takes them for stuck.
         for n in 0..self.tracings {
             let mut tracing = Tracing::start(n, &text)?;
             tracing.wait()?;
@@ -130,7 +134,7 @@ impl Row {
     }
 }
 
-/// What a process of its own measures, instructions.
+/// Runs the measurement in a process of its own; returns instructions.
 fn measured(meets: Meets) -> io::Result<u64> {
     let (who, what) = match meets {
         Meets::Calls => (MEMBER, "calls"),
@@ -162,7 +166,7 @@ fn as_user(user: &str, program: &std::path::Path) -> Command {
     command
 }
 
-/// A tracing of the member's. It ends when this is dropped.
+/// A tracing of the member, which ends when this is dropped.
 struct Tracing {
     child: Child,
     output: PathBuf,
@@ -181,7 +185,8 @@ impl Tracing {
         Ok(Self { child, output })
     }
 
-    /// Waits until it traces: until it has nothing left to do but to look at its buffers. A ring says nothing before its end.
+    /// Waits until it traces, which is when it does nothing but read its buffers. With a ring
+    /// buffer it prints nothing before its end.
     fn wait(&mut self) -> io::Result<()> {
         let begin = Instant::now();
         let mut worked = Duration::ZERO;
@@ -199,7 +204,7 @@ impl Tracing {
         }
     }
 
-    /// Whether it has nothing to complain of.
+    /// Fails if it has printed a complaint.
     fn is_well(&self) -> io::Result<()> {
         let text = fs::read(&self.output)?;
         let text = String::from_utf8_lossy(&text);
@@ -222,13 +227,13 @@ impl Tracing {
 
 impl Drop for Tracing {
     fn drop(&mut self) {
-        // What is left of it goes with the machine.
+        // Errors are ignored: the rest ends with the machine.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Calls `f` with so many frames above it.
+/// Calls `f` with `depth` frames above it.
 #[inline(never)]
 fn deep(depth: u32, f: &dyn Fn() -> u64) -> u64 {
     let result = match depth {
@@ -238,7 +243,7 @@ fn deep(depth: u32, f: &dyn Fn() -> u64) -> u64 {
     std::hint::black_box(result)
 }
 
-/// The longest of some system calls, instructions; others come before.
+/// The longest of some system calls, in instructions, after many others that fill the buffers.
 fn longest_call() -> u64 {
     for _ in 0..FILL {
         std::hint::black_box(rustix::process::getpid());
@@ -246,12 +251,13 @@ fn longest_call() -> u64 {
     (0..CALLS).map(|_| call()).max().unwrap_or(0)
 }
 
-/// The least of the same.
+/// The shortest of some system calls, in instructions.
 fn usual_call() -> u64 {
     (0..CALLS).map(|_| call()).min().unwrap_or(0)
 }
 
-/// What a system call takes of the processor, instructions: whoever else is run meanwhile does not count.
+/// The processor time of a system call, in instructions; what other tasks run meanwhile does not
+/// count.
 fn call() -> u64 {
     let now = || {
         let now = clock_gettime(ClockId::ThreadCPUTime);
@@ -262,7 +268,7 @@ fn call() -> u64 {
     (now() - begin).as_nanos() as u64
 }
 
-/// The longest time in which this program was not run, instructions.
+/// The longest time for which this program did not run, in instructions.
 fn longest_gap() -> u64 {
     let begin = Instant::now();
     let (mut last, mut longest) = (begin, Duration::ZERO);

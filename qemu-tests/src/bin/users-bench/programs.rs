@@ -1,15 +1,15 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What a member may have a firing do: each kind of work, as much of it as goes into a clause, and as many clauses and tracings as it takes to
-//! come to the end of what is allowed.
+//! What a member may have a firing do: each kind of work, as much of it as fits into a clause, in
+//! as many clauses and tracings as it takes to reach the limits.
 
-/// Who is held.
+/// What is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meets {
-    /// A process of the member's own, in its system calls.
+    /// A process of the member, in its system calls.
     Calls,
-    /// Whoever runs, by timers.
+    /// Whatever runs, by timers.
     Ticks,
     /// Another user's process, in its system calls.
     Others,
@@ -18,11 +18,11 @@ pub enum Meets {
 /// One row.
 pub struct Row {
     pub id: &'static str,
-    /// For people.
+    /// A description for people.
     pub what: &'static str,
     pub meets: Meets,
     pub tracings: u32,
-    /// What each traces.
+    /// Returns the program of each tracing.
     pub program: fn() -> String,
 }
 
@@ -115,7 +115,7 @@ pub const ROWS: &[Row] = &[
     Row {
         meets: Meets::Ticks,
         ..row("U13", "timers", 2, || {
-            // Those that take more than an eighth of a second's time are ended.
+            // Timer probes that take more than an eighth of the time in a second are ended.
             let tick = "profile-7 { @ = sum(strstr(hay, needle) == NULL); }\n";
             format!("{}{tick}", strings("32k"))
         })
@@ -141,24 +141,24 @@ const fn row(id: &'static str, what: &'static str, tracings: u32, program: fn() 
     }
 }
 
-/// The process stands at the system call's end: where it begins, clauses that load its memory are rehearsed in a firing of their own.
-/// What traces is not to be held by it.
+/// The return of the system call: at its entry, clauses that load the process' memory are rehearsed
+/// in a firing of their own. The predicate keeps the tracing programs from being held by it.
 const AT: &str = "syscall::getppid:return /execname == \"users-bench\"/";
 
-/// Of a ring each record finds room.
+/// In a ring buffer there is always room for a record.
 const RING: &str = "#pragma D option bufpolicy=ring\n#pragma D option bufsize=256k\n";
 
-/// So many clauses with this body.
+/// `n` clauses with this body.
 fn clauses(n: usize, body: &str) -> String {
     format!("{AT} {{ {body} }}\n").repeat(n)
 }
 
-/// So many clauses with this body, which work on strings of that size.
+/// `n` clauses with this body, for strings of that size.
 fn texts(size: &str, n: usize, body: &str) -> String {
     format!("{}{}", strings(size), clauses(n, body))
 }
 
-/// A long string and one that is not in it.
+/// Declares a long string and one that it does not contain.
 fn strings(size: &str) -> String {
     let length = size.trim_end_matches('k').parse::<usize>().unwrap_or(1) * 1000 - 100;
     let (hay, needle) = ("0".repeat(length), "0".repeat(90));

@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What root does meanwhile: it traces from beginning to end, begins to trace every second, asks, and loads modules. All of that has to go
-//! well, and soon: what takes long waits for a lock that somebody else has.
+//! What root does meanwhile: it traces all the time, starts another tracing every second, searches
+//! for a probe, and loads modules. All of that has to succeed, and soon: if it takes long, it is
+//! waiting for a lock that others hold.
 
 use dtrace::handle::{Buffer, DevDtrace, Device, PATH};
 use dtrace_uapi::ioctl::ProbeDesc;
@@ -14,20 +15,20 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 use zerocopy::FromZeros;
 
-/// What is wrong where one was.
+/// The fault that a tracing of root was ended.
 pub const ENDED: &str = "a tracing of root's was ended";
 
-/// System calls between two looks at the one that traces always, and of one that traces for a moment.
+/// The system calls between two checks of the permanent tracing, and those of a short tracing.
 const CALLS: u64 = 100;
 const FEW: u64 = 10;
-/// Every so many rounds a module is loaded.
+/// A module is loaded in one round of this many.
 const LOADS: u64 = 5;
 
-/// The longest that something took.
+/// The operation that took longest.
 struct Longest {
     what: &'static str,
     time: Duration,
-    /// When it had ended.
+    /// When it ended.
     end: u64,
 }
 
@@ -48,7 +49,7 @@ impl Longest {
     }
 }
 
-/// A tracer that counts this process' calls.
+/// A tracing that counts this process' calls.
 struct Tracer {
     device: DevDtrace,
     counted: u64,
@@ -66,7 +67,7 @@ impl Tracer {
         Ok(Self { device, counted: 0 })
     }
 
-    /// Looks, once more, how many calls it has counted.
+    /// Adds the calls that it has counted since the last look.
     fn look(&mut self, longest: &mut Longest) -> Result<(), String> {
         let mut room = vec![0; 128 << 10];
         for cpu in 0..self.device.cpus() {
@@ -85,7 +86,7 @@ impl Tracer {
         Ok(())
     }
 
-    /// Nothing is missing but what is said to be lost.
+    /// Checks that no calls are missing except reported drops.
     fn check(&mut self, made: u64, longest: &mut Longest) -> Result<(), String> {
         self.look(longest)?;
         let device = &self.device;
@@ -108,7 +109,8 @@ fn because(device: &DevDtrace, error: String) -> String {
     format!("{error} ({})", device.reason())
 }
 
-/// Goes on until nobody listens. Tells every second what took longest, in microseconds, with its end, and what went wrong.
+/// Works until its reader has gone. Every second it prints what took longest, in microseconds, with
+/// the end, and what went wrong.
 pub fn control() -> Result<(), String> {
     let pid = std::process::id();
     let text = format!("syscall::getppid:entry /pid == {pid}/ {{ @ = count(); }}");
@@ -157,7 +159,7 @@ fn call(n: u64) -> u64 {
     n
 }
 
-/// Traces for a moment. The other tracer counts these calls as well.
+/// Traces for a moment. The permanent tracing counts these calls as well.
 fn moment(image: &[u8], longest: &mut Longest) -> Result<(), String> {
     let mut tracer = Tracer::begin(image, longest)?;
     call(FEW);
@@ -170,7 +172,7 @@ fn moment(image: &[u8], longest: &mut Longest) -> Result<(), String> {
     })
 }
 
-/// A search for a probe.
+/// Searches for a probe.
 fn ask(device: &DevDtrace, longest: &mut Longest) -> Result<(), String> {
     let mut desc = ProbeDesc::new_zeroed();
     desc.provider[..7].copy_from_slice(b"syscall");
@@ -179,7 +181,7 @@ fn ask(device: &DevDtrace, longest: &mut Longest) -> Result<(), String> {
     found.map(drop).ok_or("getppid has no probe".to_owned())
 }
 
-/// Loads a module of the kernel's, whose probes are made, and removes it.
+/// Loads a module of the kernel, for which probes are created, and removes it.
 fn load(longest: &mut Longest) -> Result<(), String> {
     for (what, args) in [
         ("modprobe", &["dummy"][..]),

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The processes: who they are, and what they say.
+//! The processes: their roles, and their output.
 
 use super::tally::Tally;
 use std::fs;
@@ -9,32 +9,32 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender};
 
-/// The tracing group of the module's parameter.
+/// The tracing group, as in the module's parameter.
 const GROUP: u32 = 77;
-/// Where programs are that every user may execute.
+/// The folder of programs that every user may execute.
 const FOLDER: &str = "/tmp/fuzz";
 /// Root, and two members.
 pub const USERS: [u32; 3] = [0, 65534, 65533];
 
-/// What a process is for.
+/// What a process does.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Role {
-    /// Of a user; the seed and the first round.
+    /// Works for a user, with this seed and first round.
     Work {
         user: u32,
         seed: u64,
         first: u64,
-        /// Whoever else wants to run goes before it: what it has locked, it has for long.
+        /// Runs in the idle class, so that it keeps for long the locks that it has taken.
         idles: bool,
     },
-    /// The fuzzer of single calls, of a user.
+    /// Fuzzes single calls, for a user.
     Calls {
         user: u32,
         seed: u64,
     },
     Watch(usize),
     Control,
-    /// A user's program that nobody traces.
+    /// Runs a user's program, untraced.
     Prey(u32),
 }
 
@@ -42,14 +42,14 @@ pub enum Role {
 pub struct Member {
     pub role: Role,
     pub child: Child,
-    /// What it has told last.
+    /// The last numbers it reported.
     pub tally: Tally,
     pub round: u64,
-    /// It was killed, or has ended.
+    /// Whether it was killed or has ended.
     pub is_over: bool,
 }
 
-/// All of them, and what they say: by number, a line.
+/// All processes, and the lines that they print, with the process' index.
 pub struct Crew {
     pub members: Vec<Member>,
     pub lines: Receiver<(usize, String)>,
@@ -62,7 +62,7 @@ pub fn group(user: u32) -> String {
 }
 
 impl Crew {
-    /// Nobody yet. Puts programs where users find them, and makes control groups.
+    /// Creates an empty crew, copies programs to where users find them, and creates control groups.
     pub fn new() -> Result<Self, String> {
         fs::create_dir_all(FOLDER).map_err(|e| format!("{FOLDER}: {e}"))?;
         for name in ["users-fuzz", "ioctl-fuzz", "ioctls"] {
@@ -86,7 +86,7 @@ impl Crew {
         })
     }
 
-    /// Begins a process, for so many seconds.
+    /// Starts a process, for that many seconds.
     pub fn begin(&mut self, role: Role, seconds: u64) -> Result<(), String> {
         let mut command = match role {
             Role::Watch(cpu) => {
@@ -94,7 +94,7 @@ impl Crew {
                 shell(&script)
             }
             Role::Control => shell("exec chrt -f 10 users-fuzz control"),
-            // What it tells is for those who trace it.
+            // Its output is for processes that trace it.
             Role::Prey(user) => shell(&(as_user(user, false, "users-fuzz prey") + " >/dev/null")),
             Role::Work {
                 user,
@@ -135,18 +135,18 @@ impl Crew {
         Ok(())
     }
 
-    /// Ends all that live.
+    /// Kills all processes.
     pub fn kill(&mut self) {
         for one in &mut self.members {
             one.is_over = true;
-            // It may have ended by itself.
+            // Errors are ignored: it may have ended by itself.
             let _ = one.child.kill();
             let _ = one.child.wait();
         }
     }
 }
 
-/// In the user's control group, with his identity.
+/// The shell command that runs `words` in the user's control group with the user's IDs.
 fn as_user(user: u32, idles: bool, words: &str) -> String {
     let identity = match user {
         0 => String::new(),

@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Images that are right, and ask for as much as may be asked for, or for a little more.
+//! Valid images that request as much as is allowed, or a little more.
 //!
-//! Their clauses are compiled once, each at `BEGIN`, and put to other probes here: by ones and by thousands, with any product of options.
+//! Their clauses are compiled once, each at `BEGIN`, and then moved to other probes: single clauses
+//! and thousands of them, with any combination of options.
 
 use dtrace::dof;
 use dtrace::program::{Clause, Difo, Program};
@@ -17,11 +18,11 @@ use dtrace_uapi::var::Var;
 use qemu_tests::program::{self, pattern};
 use qemu_tests::random::Random;
 
-/// What the clauses use.
+/// The declarations that the clauses use.
 const VARIABLES: &str =
     "int g; string h; self int n; this string s; this int i; this int n; this char *p;\n";
 
-/// What does little.
+/// Clauses that do little.
 const LIGHT: &[&str] = &[
     "{ @c = count(); }",
     "{ @k[pid, execname, probefunc] = count(); }",
@@ -50,7 +51,7 @@ const LIGHT: &[&str] = &[
     "{ g++; h = strjoin(h, execname); }",
 ];
 
-/// What does as much as a clause may.
+/// Clauses that do as much as a clause may.
 const HEAVY: &[&str] = &[
     "{ ustack(1000); }",
     "{ @h[ustack(500), ustack(400), execname] = count(); }",
@@ -69,7 +70,7 @@ const HEAVY: &[&str] = &[
     "{ trace(json(\"{\\\"a\\\":[[[[[[[[1]]]]]]]]}\", \"a[0][0][0][0]\")); trace(strtoll(this->s)); }",
 ];
 
-/// Probes that the fuzzer's own processes come by, and root's too.
+/// Probes that the fuzzer's own processes pass, and root's too.
 const PASSAGES: &[&str] = &[
     "syscall::getppid:entry",
     "syscall::getppid:return",
@@ -102,7 +103,7 @@ const WIDE: &[&str] = &[
     "profile:::",
     "nonesuch:::",
 ];
-/// What matches little, and takes long to find that out.
+/// Descriptions that match little, but take long to match.
 const GLOBS: &[&str] = &[
     "::*a*e*i*o*u*q:",
     "syscall::*[!0-9]*[!a]*[!b]*[!c]*[!d]*q*x*:",
@@ -111,32 +112,33 @@ const GLOBS: &[&str] = &[
     "*[!p]*::*x*x*x*x*x:*[e]*[n]*[t]*[r]*[y]",
 ];
 
-/// An image, and what else it takes to use it.
+/// An image, and what else is needed to use it.
 pub struct Image {
-    /// DOF.
+    /// The DOF.
     pub bytes: Vec<u8>,
-    /// One of the descriptions in it.
+    /// One of the probe descriptions in it.
     pub probe: ProbePattern,
 }
 
-/// Makes images for a user.
+/// Generates images for a user.
 pub struct Maker {
     light: Vec<Clause>,
     heavy: Vec<Clause>,
     exit: Vec<Clause>,
-    /// He may trace his own processes alone. What root asks for is done, so his images are such as trouble nobody.
+    /// Whether the user may trace only processes of his own. Otherwise the user is root, whose
+    /// requests are all granted, so root's images are harmless ones.
     is_member: bool,
 }
 
 impl Maker {
-    /// Compiles the clauses; `own`: a process of the user's.
+    /// Compiles the clauses. `own` is a process of the user.
     pub fn new(own: u32, is_member: bool) -> Result<Self, String> {
         let all = LIGHT.iter().chain(HEAVY).chain(&["{ exit(0); }"]);
         let text: String = all
             .map(|clause| format!("BEGIN {}\n", clause.replace("$pid", &own.to_string())))
             .collect();
         let mut light = program::clauses(&format!("{VARIABLES}{text}"))?;
-        // A clause with a loop or a condition may be several.
+        // A clause with a loop or a condition may become several.
         let source = |clause: &Clause| (clause.number >> dtrace::program::PART_BITS) as usize;
         let first = light.first().map_or(0, source);
         let at = |n: usize, clauses: &[Clause]| {
@@ -164,7 +166,8 @@ impl Maker {
         })
     }
 
-    /// The next image. `prey`: a process of the user's that has probes. `hoards`: it is to take much memory.
+    /// Generates the next image. `prey`: a process of the user that has probes. `hoards`: the image
+    /// requests much memory.
     pub fn image(&self, random: &mut Random, prey: u32, hoards: bool) -> Image {
         let kinds = if self.is_member { 20 } else { 8 };
         let mut clauses = match random.below(kinds) {
@@ -220,14 +223,14 @@ impl Maker {
         clauses
     }
 
-    /// So many clauses at one probe.
+    /// `n` clauses at one probe.
     fn at(&self, random: &mut Random, probe: &ProbePattern, heavy: bool, n: usize) -> Vec<Clause> {
         let from = if heavy { &self.heavy } else { &self.light };
         let chosen = (0..n).map(|_| from[random.below(from.len())].clone());
         put(&chosen.collect::<Vec<_>>(), probe)
     }
 
-    /// Many of one kind, at a probe that others come by.
+    /// Many copies of one clause, at a probe that other processes pass too.
     fn many(&self, random: &mut Random) -> Vec<Clause> {
         let probe = match random.one_in(3) {
             true => pattern(random.choose(OWN)),
@@ -240,7 +243,7 @@ impl Maker {
         put(&vec![one; n], &probe)
     }
 
-    /// A description for each of many timers, most of which have to be made for it.
+    /// Descriptions of many timers, most of which have to be created.
     fn made_to_order(&self, random: &mut Random) -> Vec<Clause> {
         let n = random.choose(&[3, 40, 1000, 6000]);
         let first = 1 + random.below(100_000);
@@ -251,7 +254,7 @@ impl Maker {
             .collect()
     }
 
-    /// Speculations that are begun, filled, committed and discarded, at one probe and at others.
+    /// Clauses that begin, fill, commit and discard speculations, at one probe and at others.
     fn life_of_a_speculation(&self, random: &mut Random) -> Vec<Clause> {
         let begin = LIGHT.iter().position(|text| text.contains("speculation()"));
         let parts = begin.and_then(|at| self.light.get(at..at + 4));
@@ -268,7 +271,7 @@ impl Maker {
         clauses
     }
 
-    /// A product of options: small ones, the greatest that are allowed, or any.
+    /// A combination of options: small values, the largest that are allowed, or any.
     fn options(&self, random: &mut Random, hoards: bool) -> Vec<(Opt, u64)> {
         const M: u64 = 1 << 20;
         let strsize = random.choose(&[64, 256, 256, 4096, 32 << 10, (64 << 10) + 1]);
@@ -334,8 +337,8 @@ impl Maker {
     }
 }
 
-/// Clauses that end when they may do no more: one that counts, and one that asks what there is to
-/// ask for.
+/// Clauses that run until the limit ends them: one that counts, and one that loads built-in
+/// variables.
 fn endless(some: &[Clause]) -> Vec<Clause> {
     let texts = [
         vec![
@@ -377,7 +380,7 @@ fn endless(some: &[Clause]) -> Vec<Clause> {
     clauses.collect()
 }
 
-/// A probe that a clause may be at.
+/// A probe for a clause.
 fn probe(random: &mut Random) -> ProbePattern {
     let from = match random.below(8) {
         0 | 1 => OWN,
@@ -387,7 +390,7 @@ fn probe(random: &mut Random) -> ProbePattern {
     pattern(random.choose(from))
 }
 
-/// A probe for a description that is to be copied to.
+/// A probe description to which clauses are to be replicated.
 pub fn another(random: &mut Random) -> ProbePattern {
     match random.below(8) {
         0 => pattern(random.choose(WIDE)),

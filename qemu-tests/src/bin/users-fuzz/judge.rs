@@ -1,17 +1,20 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Lets the processes go, and says in the end what they did and what is wrong with it.
+//! Starts the processes, and finally reports what they did and what is wrong with it.
 //!
-//! The rules. A processor is not held, and a system call of root's does not take, [longer than a second](Limits::held). What root does
-//! by control calls, and loading a module, takes no [longer than five](Limits::waited), nor is a lock of the module held for longer, where the
-//! kernel [measures that](locks). On the debug kernel all may take six times that. Of
-//! root's tracings none is ended, and none misses a call that it does not say it lost. Where root is among the users he waits for himself, as his calls
-//! may take as long as he likes: what that makes of his calls and tracings is told, and is no fault. No user takes [more memory](Limits::memory), nobody
-//! is killed for want of it, and in the end all of it is there again.
+//! The rules: no processor is held, and no system call of root takes, [longer than a
+//! second](Limits::held). No control call of root, and no loading of a module, takes [longer than
+//! five](Limits::waited), and no lock of the module is held for longer, if the kernel [measures
+//! that](locks). On the debug kernel all limits are six times as long. No tracing of root is ended,
+//! and none misses a call without reporting a drop. If root is one of the users, his control calls
+//! wait for his own workers, which may take as long as he likes: then slow control calls and ended
+//! tracings of root are reported, but are not faults. No user takes [more memory](Limits::memory),
+//! no process is killed for lack of it, and in the end all of it is free again.
 //!
-//! A computer that is busy holds up a virtual machine as well; what of a time was that is taken off ([`times`](super::times)). What there was
-//! before any user began is told beside the result, and by itself what there is [without the module](without).
+//! A busy computer holds up a virtual machine as well; that part of a time is subtracted
+//! ([`times`](super::times)). The numbers from before any user begins are reported next to the
+//! result, and separately those [without the module](without).
 
 use super::control::ENDED;
 use super::crew::{group, Crew, Role, USERS};
@@ -28,19 +31,20 @@ use std::time::{Duration, Instant};
 
 /// How long the machine is watched before users begin.
 const CALM: Duration = Duration::from_secs(10);
-/// How often a worker is killed at whatever it does.
+/// Seconds between two kills of a worker, whatever it does.
 const KILLS: u64 = 12;
-/// How long processes may go on after their time.
+/// How long processes may continue after their time.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// What is kept for whoever comes next (accounts of users, probes that were retired, room in tables) counts for so many consumers in the
-/// end: some megabytes.
+/// What the module keeps for later use (accounts of users, retired probes, room in tables) counts
+/// as this many consumers in the final check: some megabytes.
 const SLACK: u64 = 8192;
-/// Root waits so long until it is told for what, and again.
+/// How long root may wait before the stacks are reported; they are reported again after the same
+/// time.
 const STUCK: Duration = Duration::from_secs(6);
-/// How much slower the debug kernel is.
+/// How many times slower the debug kernel is.
 const SLOWER: u32 = 6;
 
-/// So many locks are told of.
+/// How many locks are reported.
 const TOLD_LOCKS: usize = 6;
 
 struct Limits {
@@ -51,7 +55,7 @@ struct Limits {
     memory: u64,
 }
 
-/// What is measured, by what is said of it: of processors, and of what root does by the module as well.
+/// The measured times and their descriptions: of processors, and also of root's use of the module.
 const PROCESSORS: [(&str, Kind); 2] = [ALL[0], ALL[1]];
 const ALL: [(&str, Kind); 3] = [
     ("a processor was held", Kind::Late),
@@ -59,7 +63,7 @@ const ALL: [(&str, Kind); 3] = [
     ("a control call of root's took", Kind::Wait),
 ];
 
-/// Most of what was seen, and when, seconds.
+/// The largest value, and when it was seen, in seconds.
 #[derive(Default)]
 struct Most<T> {
     most: T,
@@ -78,14 +82,15 @@ struct Judge {
     crew: Crew,
     begin: Instant,
     times: Times,
-    /// Root is one of the users; how many of his tracings were ended then, that he could not attend to.
+    /// Root is one of the users; and how many of his tracings were ended then, because he could not
+    /// attend to them.
     is_roots: bool,
     forgotten: u64,
-    /// By user: all, and the kernel's part.
+    /// By user: all memory, and the kernel's part.
     memory: BTreeMap<u32, (Most<u64>, Most<u64>)>,
     available: u64,
     controls: u64,
-    /// When root has last said that it traced.
+    /// When root last reported that it traced.
     heard: Instant,
     faults: Vec<String>,
     tallies: BTreeMap<u32, Tally>,
@@ -108,7 +113,7 @@ impl Limits {
     }
 }
 
-/// Tells how long processors are held where the module is not loaded, and users' programs only run.
+/// Reports how long processors are held without the module, while users' programs only run.
 pub fn without() -> Result<(), String> {
     let limits = Limits::new()?;
     let mut judge = Judge::new()?;
@@ -124,7 +129,7 @@ pub fn without() -> Result<(), String> {
     Ok(())
 }
 
-/// Judges a run; an error if there is something wrong.
+/// Judges a run; an error if anything is wrong.
 pub fn judge(seed: u64, seconds: u64, processes: u64, users: &[u32]) -> Result<(), String> {
     let limits = Limits::new()?;
     println!(
@@ -132,7 +137,7 @@ pub fn judge(seed: u64, seconds: u64, processes: u64, users: &[u32]) -> Result<(
         text("/proc/sys/kernel/osrelease")?.trim()
     );
     let mut judge = Judge::new()?;
-    // What stays is there before: names of probes, and the kernel's own.
+    // Creates beforehand what stays: names of probes, and the kernel's own data.
     for args in [&["dummy"][..], &["-r", "dummy"]] {
         let loaded = Command::new("modprobe").args(args).status();
         loaded.map_err(|e| format!("modprobe: {e}"))?;
@@ -203,7 +208,7 @@ impl Judge {
         self.begin.elapsed().as_secs()
     }
 
-    /// Lets everybody work, and kills some.
+    /// Lets all users work, and kills some workers.
     fn run(
         &mut self,
         seed: u64,
@@ -238,7 +243,7 @@ impl Judge {
         Ok(())
     }
 
-    /// One that works is killed, and another one goes on with other rounds.
+    /// Kills a worker, and starts another with other rounds.
     fn kill_one(&mut self, random: &mut Random, seconds: u64) -> Result<(), String> {
         let works = |one: &usize| {
             let one = &self.crew.members[*one];
@@ -250,7 +255,7 @@ impl Judge {
         }
         let one = &mut self.crew.members[random.choose(&all)];
         one.is_over = true;
-        // It may be about to end by itself.
+        // Errors are ignored: it may be about to end by itself.
         let _ = one.child.kill();
         let mut role = one.role;
         if let Role::Work { first, .. } = &mut role {
@@ -259,7 +264,7 @@ impl Judge {
         self.crew.begin(role, seconds)
     }
 
-    /// Takes in what is said, for so long.
+    /// Reads the processes' output for that long.
     fn listen(&mut self, time: Duration) {
         let end = Instant::now() + time;
         loop {
@@ -304,7 +309,7 @@ impl Judge {
         }
     }
 
-    /// To the kernel's log: which rounds are under way.
+    /// Writes to the kernel's log which rounds are in progress.
     fn note(&self) {
         let mut line = format!("users-fuzz: {} s:", self.seconds());
         for one in &self.crew.members {
@@ -312,7 +317,7 @@ impl Judge {
                 line += &format!(" {user}/{seed}/{}", one.round);
             }
         }
-        // It is of use only where the machine dies.
+        // Errors are ignored: the line is useful only if the machine dies.
         let _ = fs::write("/dev/kmsg", line);
     }
 
@@ -341,7 +346,8 @@ impl Judge {
         }
     }
 
-    /// Whether a process has ended. All but ours must have ended well, unless they were killed.
+    /// Whether a process has ended. Processes must end with success, unless this program killed
+    /// them.
     fn has_ended(&mut self, number: usize) -> bool {
         let name = self.name(number);
         let one = &mut self.crew.members[number];
@@ -355,7 +361,7 @@ impl Judge {
         true
     }
 
-    /// Waits for the users' processes, and ends ours.
+    /// Waits for the users' processes, and ends this program's own.
     fn end(&mut self, patience: Duration) {
         let end = Instant::now() + patience;
         let is_ours = |role: Role| matches!(role, Role::Watch(_) | Role::Control);
@@ -396,7 +402,8 @@ impl Judge {
         }
     }
 
-    /// Prints what was done and measured, and adds what is too much; how many consumers there were.
+    /// Prints what was done and measured, and adds faults for what exceeds the limits. Returns the
+    /// number of consumers.
     fn report(&mut self, limits: &Limits) -> u64 {
         let mut consumers = self.controls;
         for (user, tally) in &self.tallies {
@@ -474,7 +481,7 @@ impl Judge {
         consumers
     }
 
-    /// Prints which locks were held longest, and adds what was too long.
+    /// Prints which locks were held longest, and adds faults for those that were held too long.
     fn tell_locks(&mut self, limits: &Limits) {
         let Some(classes) = locks::classes() else {
             println!("this kernel does not measure how long locks are held");
@@ -499,7 +506,7 @@ impl Judge {
         }
     }
 
-    /// Prints what took longest, and adds what took too long.
+    /// Prints what took longest, and adds faults for what took too long.
     fn tell_times(&mut self, limits: &Limits, kinds: &[(&str, Kind)]) {
         for &(what, kind) in kinds {
             let limit = match kind {
@@ -530,7 +537,7 @@ fn text(path: &str) -> Result<String, String> {
     fs::read_to_string(path).map_err(|e| format!("{path}: {e}"))
 }
 
-/// The number behind a name in a file.
+/// The number after a name in a file.
 fn field(path: &str, name: &str) -> Result<u64, String> {
     let text = text(path)?;
     let rest = text.lines().find_map(|line| line.strip_prefix(name));

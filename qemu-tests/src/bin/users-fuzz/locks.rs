@@ -1,14 +1,16 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! How long the module's locks were held, where the kernel measures that: the debug kernel does, in `/proc/lock_stat`
-//! (Documentation/locking/lockstat.rst). It counts the time that passes, that of a busy computer as well.
+//! How long the module's locks were held, if the kernel measures that, as the debug kernel does in
+//! `/proc/lock_stat` (Documentation/locking/lockstat.rst). It measures elapsed time, including
+//! delays by a busy computer.
 
 use std::fs;
 use std::time::Duration;
 
 const STATISTICS: &str = "/proc/lock_stat";
-/// The module's locks: those of Rust by how their names begin, those of C by their names, which are the expressions they were made of.
+/// The module's locks: those of Rust by the prefix of their names, those of C by their names, which
+/// are the expressions with which they were initialized.
 const RUST: &str = "dtrace::";
 const C: [&str; 4] = [
     "&answers->lock",
@@ -16,34 +18,35 @@ const C: [&str; 4] = [
     "&rights->lock",
     "&turn->lock",
 ];
-/// Those that a file has for itself: its user waits for himself.
+/// Locks of a single open file, for which only the file's user waits.
 const OF_A_FILE: [&str; 2] = ["dtrace::Open", "dtrace::Holding"];
-/// Numbers behind a name: two of contentions and six of waiting, two of acquisitions and four of holding.
+/// The numbers after a name: two of contentions and six of waiting, two of acquisitions and four of
+/// holding.
 const COLUMNS: usize = 12;
-/// The longest time among them, microseconds.
+/// The index of the longest holding time, in microseconds.
 const LONGEST: usize = 9;
 
 /// A class of locks.
 #[derive(Debug, PartialEq)]
 pub struct Class {
     pub name: String,
-    /// The longest time that one of them was held.
+    /// The longest time for which a lock of the class was held.
     pub longest: Duration,
 }
 
 impl Class {
-    /// Whether others than the user of a file may wait for it.
+    /// Whether users other than that of a file may wait for it.
     pub fn is_shared(&self) -> bool {
         !OF_A_FILE.contains(&self.name.as_str())
     }
 }
 
-/// Forgets what was measured. Without effect where nothing is.
+/// Clears the statistics. No effect if the kernel has none.
 pub fn clear() {
     let _ = fs::write(STATISTICS, "0");
 }
 
-/// The module's classes, that of the longest time first. `None`: the kernel does not measure.
+/// The module's lock classes, longest time first. `None` if the kernel does not measure.
 pub fn classes() -> Option<Vec<Class>> {
     let mut classes = read(&fs::read_to_string(STATISTICS).ok()?);
     classes.sort_by_key(|class| std::cmp::Reverse(class.longest));
@@ -54,13 +57,14 @@ fn read(text: &str) -> Vec<Class> {
     text.lines().filter_map(class).collect()
 }
 
-/// What a line tells, if it is one of a class of ours: `NAME: NUMBER...`.
+/// Parses a line `NAME: NUMBER...` if its class is one of the module's.
 fn class(line: &str) -> Option<Class> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let (name, numbers) = words.split_at(words.len().checked_sub(COLUMNS)?);
     let name = name.join(" ");
     let name = name.strip_suffix(':')?;
-    // Readers and writers have lines of their own; `#2` and `/1` follow where a name is not the only one.
+    // Readers and writers have separate lines; `#2` or `/1` is appended to a name that is not
+    // unique.
     let name = name.trim_end_matches("-W").trim_end_matches("-R");
     let name = name.split(['#', '/']).next()?;
     if !name.starts_with(RUST) && !C.contains(&name) {

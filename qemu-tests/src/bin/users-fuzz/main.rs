@@ -1,18 +1,22 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What users may do to others by `/dev/dtrace`, and what they may not. Runs in the VM as root, where the module has been loaded with
-//! `group=77` and everybody may open the device: `users-fuzz SEED SECONDS [PROCESSES USER...]`.
+//! Tests what users can do to others through `/dev/dtrace`. Runs in the VM as root, with the module
+//! loaded with `group=77` and the device open to everybody: `users-fuzz SEED SECONDS [PROCESSES
+//! USER...]`.
 //!
-//! Root and two members of the group, or those that are named, have so many processes each ([`work`]), two unless said, and each one
-//! `ioctl-fuzz` besides. Members
-//! ask for as much as they may, and a little more ([`images`]); root for little. Meanwhile root traces, begins to trace, and loads modules
-//! ([`control`]), and a process on each processor looks how long that is held ([`watch`]). The limits are in [`judge`].
+//! Root and two members of the group, or the given users, have PROCESSES processes each ([`work`]),
+//! two by default, and one `ioctl-fuzz` each. Members request as much as they may, and a little
+//! more ([`images`]); root requests little. Meanwhile root traces, starts tracings, and loads
+//! modules ([`control`]), and a process on each processor measures how long that is held
+//! ([`watch`]). The limits are in [`judge`].
 //!
-//! `users-fuzz without`, where the module is not loaded, tells for comparison how long processors are held then.
+//! `users-fuzz without`, without the module, reports for comparison how long processors are held
+//! then.
 //!
-//! A worker's rounds follow from the seed and their numbers, which the kernel's log has: as a user, `users-fuzz work SEED ROUND SECONDS`
-//! begins with that round, where SEED is the worker's as the log has it. When which of them does what is the machine's to say.
+//! A worker's rounds are determined by the seed and their numbers, which are in the kernel's log:
+//! as a user, `users-fuzz work SEED ROUND SECONDS` begins with that round, where SEED is the
+//! worker's seed from the log. When each worker does what is not determined.
 
 mod control;
 mod crew;

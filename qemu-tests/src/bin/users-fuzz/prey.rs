@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! A process that has probes in it: it calls functions whose addresses it tells.
+//! A process that contains probes: it calls functions whose addresses it prints.
 
 use super::tally::Tally;
 use dtrace::pid::Request;
@@ -12,7 +12,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// A function of its own for each number.
+/// A separate function for each number.
 #[inline(never)]
 extern "C" fn step<const N: u64>(n: u64) -> u64 {
     black_box(n).wrapping_mul(N + 3)
@@ -20,28 +20,29 @@ extern "C" fn step<const N: u64>(n: u64) -> u64 {
 
 const STEPS: [extern "C" fn(u64) -> u64; 4] = [step::<0>, step::<1>, step::<2>, step::<3>];
 
-/// Threads that do nothing: more than the module looks at together, of which each consumer asks whether it may be traced.
+/// The number of idle threads: more than the module examines at a time when it checks, for each
+/// consumer, whether the process may be traced.
 const CROWD: usize = 40;
-/// Rounds between two of its children.
+/// Rounds between two child processes.
 const CHILD_EVERY: u32 = 32;
 
-/// Bytes of the stack of such a thread.
+/// Bytes of the stack of an idle thread.
 const STACK: usize = 16 << 10;
 
-/// Tells the addresses and calls the functions, as long as whoever began it lives.
+/// Prints the addresses and calls the functions, for as long as the parent process lives.
 pub fn live() {
     for _ in 0..CROWD {
         let thread = std::thread::Builder::new().stack_size(STACK);
-        // Where there is no memory for it there are fewer.
+        // With too little memory there are fewer threads.
         let _ = thread.spawn(|| loop {
             std::thread::park();
         });
     }
     let addresses = STEPS.map(|step| format!("{:x}", step as usize));
-    // Whoever is to read it may have been killed.
+    // Errors are ignored: the reader may have been killed.
     let _ = writeln!(std::io::stdout(), "{}", addresses.join(" "));
     let parent = rustix::process::getppid();
-    // Who has begun it was killed before that.
+    // The parent was killed before.
     if parent == Some(rustix::process::Pid::INIT) {
         return;
     }
@@ -50,7 +51,7 @@ pub fn live() {
             break;
         }
         if round % CHILD_EVERY == 0 {
-            // Where there is no memory for one there is none.
+            // With too little memory there is no child.
             let _ = Command::new("true").status();
         }
         for n in 0..100 {
@@ -62,14 +63,14 @@ pub fn live() {
     }
 }
 
-/// The process, as its owner sees it.
+/// The process, from its owner's view.
 pub struct Prey {
     child: Child,
     addresses: Vec<u64>,
 }
 
 impl Prey {
-    /// Begins one.
+    /// Starts one.
     pub fn begin() -> Result<Self, String> {
         let text = |e: &dyn std::fmt::Display| format!("prey: {e}");
         let itself = std::env::current_exe().map_err(|e| text(&e))?;
@@ -91,12 +92,12 @@ impl Prey {
         }
     }
 
-    /// Its number.
+    /// Its process ID.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Another one takes its place.
+    /// Replaces it by another one.
     pub fn change(&mut self, tally: &mut Tally) {
         match Self::begin() {
             Ok(new) => {
@@ -107,12 +108,12 @@ impl Prey {
         }
     }
 
-    /// One of its functions.
+    /// The address of one of its functions.
     pub fn address(&self, random: &mut Random) -> u64 {
         self.addresses[random.below(self.addresses.len())]
     }
 
-    /// Some probes in it, or many, each with a name of its own.
+    /// A request for some or many probes in it, each with a name of its own.
     pub fn request(&self, random: &mut Random) -> Request {
         let count = random.choose(&[1, 4, 40, 300, 1001]);
         let module = format!("m{}", random.below(4));
@@ -123,7 +124,7 @@ impl Prey {
 
 impl Drop for Prey {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // Errors are ignored: it may have ended by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

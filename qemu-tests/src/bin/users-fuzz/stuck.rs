@@ -1,16 +1,17 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Where everybody is while root waits.
+//! Where processes are while root waits.
 
 use std::fs;
 
-/// Frames of a stack that are told.
+/// The number of reported stack frames.
 const FRAMES: usize = 8;
-/// The programs that matter.
+/// The programs that are reported.
 const PROGRAMS: [&str; 5] = ["users-fuzz", "ioctls", "modprobe", "rmmod", "kmod"];
 
-/// A line for each process that is in the kernel, or runs: its number, name, state, user and stack, innermost first.
+/// Returns a line for each of these processes that is not sleeping in its loop: its ID, name,
+/// state, user and stack, innermost frame first.
 pub fn stacks() -> Vec<String> {
     let mut lines = Vec::new();
     for process in fs::read_dir("/proc").into_iter().flatten().flatten() {
@@ -47,7 +48,7 @@ pub fn stacks() -> Vec<String> {
     lines
 }
 
-/// A name of Rust's (RFC 2603) by its last two words; any other as it is.
+/// Shortens a mangled Rust name (RFC 2603) to its last two words; returns any other name unchanged.
 fn plain(name: &str) -> String {
     let Some(mut rest) = name.strip_prefix("_R") else {
         return name.to_owned();
@@ -58,7 +59,7 @@ fn plain(name: &str) -> String {
         let digits = rest.len() - after.len();
         let length: Option<usize> = rest.get(..digits).and_then(|number| number.parse().ok());
         rest = match (c, length) {
-            // What was before, or which of several it is.
+            // A back reference, or a disambiguator.
             ('B' | 's', _) => rest.split_once('_').map_or("", |(_, rest)| rest),
             (_, Some(length)) => {
                 let after = after.strip_prefix('_').unwrap_or(after);

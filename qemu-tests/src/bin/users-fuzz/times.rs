@@ -1,10 +1,11 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Times that were long, and what of them is the computer's, which had something else to do than to be this machine
-//! ([`qemu_tests::processors`]).
+//! Long times, and how much of them is due to the computer, which had something else to do than run
+//! this machine ([`qemu_tests::processors`]).
 //!
-//! Whatever it is takes no longer than it seems, less what a processor had to wait meanwhile; and a processor is held no longer than it ran.
+//! The true duration is at most what was measured minus the longest time that a processor had to
+//! wait meanwhile; and a processor is held no longer than it ran.
 
 use qemu_tests::processors::{History, NAME};
 use std::path::{Path, PathBuf};
@@ -14,39 +15,39 @@ use std::path::{Path, PathBuf};
 pub enum Kind {
     /// A processor was held.
     Late,
-    /// A system call of root's took long.
+    /// A system call of root.
     Call,
-    /// Root waited.
+    /// A control call of root.
     Wait,
 }
 
-/// A time, microseconds.
+/// A duration, in microseconds.
 struct Span {
     kind: Kind,
-    /// Where, or for what.
+    /// Where, or which operation.
     what: String,
     cpu: usize,
     length: u64,
     end: u64,
-    /// When that was in the run, seconds.
+    /// When in the run, in seconds.
     at: u64,
 }
 
-/// The longest of a kind, microseconds.
+/// The longest of a kind, in microseconds.
 #[derive(Debug, Default)]
 pub struct Longest {
-    /// Without what is the computer's.
+    /// The duration without the computer's part.
     pub time: u64,
     pub what: String,
-    /// As it seemed.
+    /// The measured duration.
     pub seemed: u64,
-    /// When, seconds.
+    /// When, in seconds.
     pub at: u64,
-    /// The longest that any seemed.
+    /// The longest measured duration of any of the kind.
     pub any: u64,
 }
 
-/// All that took long.
+/// All long durations.
 pub struct Times {
     spans: Vec<Span>,
     file: PathBuf,
@@ -54,7 +55,7 @@ pub struct Times {
 }
 
 impl Times {
-    /// None yet.
+    /// Creates an empty list.
     pub fn new() -> Self {
         Self {
             spans: Vec::new(),
@@ -63,12 +64,12 @@ impl Times {
         }
     }
 
-    /// Forgets them.
+    /// Removes all.
     pub fn clear(&mut self) {
         self.spans.clear();
     }
 
-    /// Compares the clocks, once more.
+    /// Compares the machine's clock with the computer's, once more.
     pub fn compare(&mut self) {
         let now = History::ahead(&self.file);
         self.ahead = match (self.ahead, now) {
@@ -77,7 +78,8 @@ impl Times {
         };
     }
 
-    /// Takes a line's words, at so many seconds; whether they told of one.
+    /// Parses a line's words, received `at` seconds after the begin. Returns whether they report a
+    /// duration.
     pub fn hear(&mut self, words: &[&str], at: u64) -> bool {
         let (kind, what, length, end) = match words {
             ["late", cpu, length, end] => (Kind::Late, cpu, length, end),

@@ -1,22 +1,24 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! How long a processor is held, and how long a system call of root's takes, seen from a process that no other one keeps from running
-//! (SCHED_FIFO): it wants to be woken every other millisecond, and is late where the processor is in probe context, whoever's firing that
-//! is. Then it comes by probes itself, at which clauses of others are.
+//! Measures how long a processor is held, and how long a system call of root takes, in a process
+//! that no other keeps from running (SCHED_FIFO). It sleeps for two milliseconds at a time, and
+//! wakes up late if the processor is in probe context, whoever traces. Then it passes probes
+//! itself, at which others have clauses.
 
 use qemu_tests::processors::stamp;
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
-/// How often it wants to be woken.
+/// How long it sleeps.
 const PERIOD: Duration = Duration::from_millis(2);
 /// How many calls it makes then.
 const CALLS: u32 = 5;
-/// What is worth a line of its own.
+/// The shortest duration that is reported.
 const LONG: Duration = Duration::from_millis(30);
 
-/// Tells what takes long, with its end, and every second, that there was nothing else; in microseconds, until nobody listens.
+/// Reports, in microseconds, each long duration with its end, and once a second that it is alive,
+/// until its reader has gone.
 pub fn watch(cpu: &str) {
     let mut told = Instant::now();
     loop {

@@ -1,9 +1,11 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! A process of a user's, with several files: what he may do, as much of it as he may, in any order.
+//! A process of a user, with several files: it does what the user may do, as much of it as
+//! possible, in any order.
 //!
-//! What is done in a round follows from the seed and the round's number alone, whatever comes of it. What came of it is told by lines.
+//! What a round does is determined by the seed and the round's number alone, whatever the results.
+//! It prints lines with the results.
 
 mod processes;
 
@@ -20,15 +22,15 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use zerocopy::FromZeros;
 
-/// How many files it has, and in a round in which it takes what memory it can get.
+/// The number of files, and the number in a round in which it takes all memory that it can get.
 const FILES: usize = 6;
 const HOARD: usize = 30;
 /// Steps of a round.
 const STEPS: u32 = 120;
-/// How often it tells what it has done.
+/// How often it prints its counts.
 const TELL: Duration = Duration::from_millis(500);
 
-/// What a file is at, if all went well.
+/// The state of a file, if all calls succeeded.
 #[derive(Clone, Copy, PartialEq)]
 enum At {
     Closed,
@@ -50,14 +52,14 @@ struct Worker {
     random: Random,
     maker: Maker,
     consumers: Vec<Consumer>,
-    /// It takes what memory it can get.
+    /// Whether it takes all memory that it can get.
     hoards: bool,
     prey: Prey,
     tally: Tally,
     room: Vec<u8>,
 }
 
-/// Works until the time is over. `first`: the number of the first round.
+/// Works until the time has passed. `first`: the number of the first round.
 pub fn work(seed: u64, first: u64, time: Duration) -> Result<(), String> {
     let end = Instant::now() + time;
     let is_member = rustix::process::getuid().as_raw() != 0;
@@ -132,7 +134,7 @@ impl Worker {
         }
     }
 
-    /// Counts what came of a call.
+    /// Counts the result of a call.
     fn note<T>(&mut self, file: usize, call: &str, result: io::Result<T>) {
         let device = self.consumers[file].device.as_ref();
         match result {
@@ -182,7 +184,7 @@ impl Worker {
         consumer.at = At::Enabled;
     }
 
-    /// The same clauses at other probes, or once more at the same.
+    /// Copies the clauses to other probes, or once more to the same.
     fn replicate(&mut self, file: usize) {
         let from = described(&self.consumers[file].probe);
         for _ in 0..self.random.choose(&[1, 3, 20, 100]) {
@@ -229,7 +231,7 @@ impl Worker {
         }
     }
 
-    /// Whether it was ended is counted.
+    /// Also counts whether the module ended the consumer.
     fn status(&mut self, file: usize) {
         let mut is_killed = false;
         self.call(file, "status", |device, _| {
@@ -248,20 +250,20 @@ impl Worker {
         self.call(file, "probematch", |device, _| device.next_probe(&pattern));
     }
 
-    /// Comes by probes.
+    /// Passes probes.
     fn pass(&mut self) {
         let mut some = [0; 64];
         for _ in 0..20 {
             let _ = rustix::process::getppid();
         }
-        // What fails there fires as well.
+        // A failing call fires probes as well.
         let _ = File::open("/dev/zero").and_then(|mut zero| zero.read(&mut some));
         std::thread::yield_now();
         std::thread::sleep(Duration::from_millis(1));
     }
 }
 
-/// A description as the device takes it.
+/// A description in the form that the device takes.
 fn described(pattern: &ProbePattern) -> ProbeDesc {
     let mut desc = ProbeDesc::new_zeroed();
     let put = |to: &mut [u8], text: &str| {

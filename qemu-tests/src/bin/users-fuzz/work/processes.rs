@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Calls about processes: which of them wait, what they have registered, what files they execute, and what they leave behind.
+//! Calls about processes: which of them wait, what they have registered, what files they execute,
+//! and what they leave behind.
 
 use super::Worker;
 use dtrace::handle::{DevDtrace, Device};
@@ -10,11 +11,11 @@ use std::fs::File;
 use std::io;
 use std::time::UNIX_EPOCH;
 
-/// Bytes of a table that is none.
+/// Sizes of invalid tables, in bytes.
 const GARBAGE: [usize; 4] = [0, 1, 64, 64 << 10];
 
 impl Worker {
-    /// One of them.
+    /// Makes one of the calls.
     pub(super) fn ask_about_processes(&mut self, file: usize) {
         let pid = self.random.choose(&[self.prey.pid(), self.prey.pid(), 1]);
         match self.random.below(10) {
@@ -51,12 +52,12 @@ impl Worker {
         request.name[..name.len()].copy_from_slice(name);
         self.call(file, "hold", |device, _| device.hold(&request));
         if self.random.one_in(2) {
-            // Somebody begins to execute something.
+            // Replaces the process, so that one begins to execute a program.
             self.prey.change(&mut self.tally);
         }
     }
 
-    /// Lets some of those go that wait; the others go by themselves.
+    /// Resumes some of the waiting processes; the others continue by themselves.
     fn serve(&mut self, file: usize) {
         for _ in 0..8 {
             let mut held = 0;
@@ -83,7 +84,7 @@ impl Worker {
         self.call(file, "known", |device, _| device.known(&known));
     }
 
-    /// Asks for a file that has no table, and gives it one, or something else.
+    /// Asks for a file without a table, and passes a table for it, or something else.
     fn give_table(&mut self, file: usize) {
         let mut wanted = None;
         self.call(file, "wanted", |device, _| {
@@ -91,7 +92,7 @@ impl Worker {
         });
         let wanted = match wanted {
             Some(wanted) => wanted,
-            // Nobody has asked for this one.
+            // No stack has led into this file.
             None => match File::open("/proc/self/exe") {
                 Ok(itself) => itself,
                 Err(_) => return,
@@ -107,7 +108,7 @@ impl Worker {
         });
     }
 
-    /// What is left of a process, and the names of a frame, which hardly ever is one.
+    /// Reads what is left of a process, and the names of a frame, which rarely exists.
     fn read_remains(&mut self, file: usize, pid: u32) {
         let number = self.random.below(64) as u32;
         self.call(file, "remains", |device: &DevDtrace, _| {
@@ -132,7 +133,7 @@ impl Worker {
     }
 }
 
-/// When a file was changed last, in nanoseconds.
+/// When a file was last changed, in nanoseconds.
 fn changed(file: &File) -> Option<u64> {
     let time = file.metadata().ok()?.modified().ok()?;
     let since = time.duration_since(UNIX_EPOCH).ok()?;
