@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Anonymous tracing: a consumer that nobody has opened, for the time before there is a userland.
+//! Anonymous tracing: a consumer without an owner, for the time before there is a userland
+//! (INV-24).
 //!
-//! When the module is loaded it reads a file of DOF images, which `dtrace -A` has written, and enables them by the very path of
-//! [`ENABLE`](dtrace_uapi::ioctl::ENABLE) and [`GO`](dtrace_uapi::ioctl::GO): the same verification, the same limits. What
-//! modules that are loaded later bring is enabled as it appears. Nothing of this can fail the module: the kernel's log says what
-//! was wrong, and there is no anonymous state.
+//! At the end of its load the module reads a file of DOF images, which `dtrace -A` has written, and
+//! enables them by the same functions as [`ENABLE`](dtrace_uapi::ioctl::ENABLE) and
+//! [`GO`](dtrace_uapi::ioctl::GO), so the same verification and the same limits apply. Probes of
+//! modules that are loaded later are enabled as they appear. Nothing that is wrong here fails the
+//! load: the kernel's log gives the reason, and there is no anonymous state.
 //!
-//! The state waits for a consumer with the option `grabanon`, whose `GO` [claims](super::seat) it. Until then nobody asks for its
-//! records, and nobody has to. The file's bytes are kept with it: beside what the kernel loads they hold what the records mean,
-//! which whoever claims the state reads back ([`ANONGET`](dtrace_uapi::ioctl::ANONGET)). So the meaning belongs to
-//! the enabling that runs, whatever has become of the file.
+//! The state waits for a consumer with the option `grabanon`, whose `GO` [claims](super::seat) it.
+//! Until then no program asks for its records, and none has to. The bytes of the file are kept with
+//! the state: behind the part that the kernel loads they hold the meaning of the records, which the
+//! claiming consumer reads back ([`ANONGET`](dtrace_uapi::ioctl::ANONGET)). So the meaning is that
+//! of the enabling that runs, whatever has become of the file since.
 
 use super::device::{Attachment, Tracing};
 use super::text::{Refusal, Text};
@@ -27,20 +30,21 @@ use kernel::alloc::KVVec;
 use kernel::prelude::*;
 use kernel::sync::{Arc, Mutex};
 
-/// A running anonymous state. Dropping it ends the tracing.
+/// A running anonymous tracing. Dropping it ends the tracing.
 pub struct Anonymous {
     pub(super) consumer: Boxed<Attachment>,
     pub(super) tracing: Tracing,
-    /// The CPU that fired `BEGIN`.
+    /// The CPU on which `BEGIN` fired.
     pub(super) begin: u32,
     pub(super) file: KVVec<u8>,
 }
 
-/// The anonymous state until somebody claims it.
+/// The anonymous state until a consumer claims it.
 pub type Unclaimed = Mutex<Option<Anonymous>>;
 
-/// Traces what the file at `path` asks for. None where there is no file, or, with a word in the kernel's log, where it cannot be
-/// done, and where a file that somebody has named is not there.
+/// Enables and starts what the file at `path` requests. Returns `None` if that fails, with the
+/// reason in the kernel's log, and if there is no file. A missing file is logged only if the
+/// administrator has named the path.
 pub fn load(framework: &Arc<Framework>, path: &CStr) -> Option<Anonymous> {
     let name = path.to_str().unwrap_or("?");
     let file = match file::read(path, ANON_MAX) {
@@ -77,7 +81,7 @@ pub fn load(framework: &Arc<Framework>, path: &CStr) -> Option<Anonymous> {
     }
 }
 
-/// Enables and starts what `file` asks for; also tells how many probes that matched.
+/// Enables and starts what `file` requests. Also returns how many ECBs that made.
 #[inline(never)]
 fn start(
     framework: &Arc<Framework>,

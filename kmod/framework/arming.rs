@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Arming: telling providers which probes have got their first ECB, and which have lost their last.
+//! Arming: tells providers which probes have got their first ECB and which have lost their last
+//! one.
 //!
-//! It is done when a consumer describes its probes, not when it begins to trace: nobody knows before whether a probe can be armed, and
-//! whoever asks for it is to be told. What waits for `GO` is linked to no list yet, so that each probe counts the ECBs that there are for it.
-//! Outside of this file and [`enabling`](super::enabling), that is to say whenever the framework's mutex is free, a probe is armed exactly
-//! while it has any.
+//! Probes are armed when a consumer enables them and not when it begins to trace, because only
+//! arming tells whether a probe can be had, and the call has to report that (INV-22). ECBs that
+//! wait for `GO` are on no list yet, so each probe counts the consumers that have ECBs at it.
+//! Whenever the framework's mutex is free, a probe is armed if and only if that count is not zero.
+//! Only this file and [`enabling`](super::enabling) break this while they hold the mutex.
 //!
-//! Providers get batches, one a provider, since what they do costs by the call. A provider may fail for single probes; those
-//! lose their ECBs again, and whoever wanted them is told: by the note of its call, or, where no call of its own was
-//! the cause, by its status. The memory that arming needs is allocated before anything is linked ([`Unarmed`]), so that
-//! this step cannot fail as a whole.
+//! Each provider gets all of its probes in one call, because its work costs per call. A provider
+//! may fail for single probes. These lose their ECBs again, and their consumers are notified: by
+//! the note of their call or, if no call of theirs was the cause, by their status. The memory that
+//! arming needs is allocated before anything is linked ([`Unarmed`]), so this step cannot fail as a
+//! whole.
 
 use super::enabled::Enabled;
 use super::probe::ProbeRef;
@@ -24,14 +27,14 @@ use dtrace_engine::mem::sort::sort;
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
 
-/// Probes that are to be armed, in the order of their providers, and room for those that cannot be.
+/// Probes to arm, sorted by provider, and room for those that cannot be armed.
 pub struct Unarmed {
     probes: KVVec<ProbeRef>,
     failed: Failed,
 }
 
 impl State {
-    /// Those of `probes` that are not armed.
+    /// Returns those of `probes` that are not armed, each once.
     pub(super) fn unarmed(&self, probes: impl Iterator<Item = ProbeRef>) -> Result<Unarmed> {
         let mut list = KVVec::new();
         for probe in probes.filter(|probe| !probe.is_armed()) {
@@ -47,7 +50,8 @@ impl State {
         })
     }
 
-    /// Arms what one consumer has asked for; `note` says what could not be.
+    /// Arms the probes that one consumer has requested. `note` gets a text about those that could
+    /// not be armed.
     pub(super) fn arm_wanted(&mut self, unarmed: Unarmed, note: &mut Text) {
         let failed = self.arm(unarmed);
         self.give_up(failed.probes(), |_| {});
@@ -57,7 +61,8 @@ impl State {
         }
     }
 
-    /// Arms those of `created` that somebody has an ECB for. Consumers go without those for which that fails.
+    /// Arms those of `created` that have ECBs. If that fails for a probe, its consumers lose their
+    /// ECBs there, and their status counts them.
     pub(super) fn arm_new(&mut self, created: &[ProbeRef]) {
         let wanted = created.iter().copied().filter(|probe| probe.is_wanted());
         let miss = |gone: &Enabled| gone.tracer.miss(gone.count().into());
@@ -73,7 +78,7 @@ impl State {
         }
     }
 
-    /// Has providers arm probes; gives those that could not be.
+    /// Has providers arm probes. Returns those that could not be armed.
     fn arm(&mut self, unarmed: Unarmed) -> Failed {
         let Unarmed { probes, mut failed } = unarmed;
         for group in probes.chunk_by(|a, b| a.provider() == b.provider()) {
@@ -91,7 +96,8 @@ impl State {
         failed
     }
 
-    /// Takes the ECBs away that there are for `probes`, which are not armed or not there; `whose` is told who goes without.
+    /// Takes away all ECBs at `probes`, which are not armed or not live. Calls `whose` with what
+    /// each consumer loses.
     fn give_up(&mut self, probes: impl Iterator<Item = ProbeRef>, whose: impl Fn(&Enabled)) {
         let mut gone = |enabled: &Enabled| {
             enabled.probe.unwant(enabled);
@@ -109,7 +115,7 @@ impl State {
         }
     }
 
-    /// Has providers disarm `probes`, which are in the order of their providers.
+    /// Has providers disarm `probes`, which are sorted by provider.
     pub(super) fn disarm(&mut self, probes: &[ProbeRef]) {
         for group in probes.chunk_by(|a, b| a.provider() == b.provider()) {
             if let Some(provider) = group.first().and_then(|p| self.provider_at(p.provider())) {
@@ -121,14 +127,15 @@ impl State {
         }
     }
 
-    /// Removes probes of a provider.
+    /// Removes probes of a provider: kills them, takes away their ECBs and disarms them. The
+    /// provider may create them again.
     pub fn remove(&mut self, index: u32, probes: &[ProbeRef]) {
         let ours = probes.iter().filter(|probe| probe.provider() == index);
         let mut armed = KVVec::new();
         for probe in ours.clone().filter(|probe| probe.is_live()) {
             probe.kill();
             if probe.is_armed() && armed.push(*probe, GFP_KERNEL).is_err() {
-                // Slow, but sure.
+                // No memory to batch it: one call for this probe alone. Slower, but it cannot fail.
                 self.disarm(&[*probe]);
             }
         }
@@ -136,11 +143,14 @@ impl State {
         self.disarm(&armed);
     }
 
-    /// Removes probes of a provider for good: their memory is used again, for others of other ids.
+    /// Removes probes of a provider for good. Their memory is used again for other probes, with
+    /// other ids (INV-21).
     ///
-    /// The provider must have made sure that whoever fires one of them from now on has begun to do so, and is not preempted until it has
-    /// ended (an RCU read-side critical section, say); what disarms them may do that. It may not use them when the framework's mutex is
-    /// free again. Consumers that have records of them are told no names any more.
+    /// The provider must have made sure that no new firing of these probes begins, and that each
+    /// firing that has begun ends without being preempted, for example in an RCU read-side critical
+    /// section. The code that disarms the probes may see to that. Once the framework's mutex is
+    /// free again, the provider must not use the probes. Consumers that have records of them get no
+    /// names for them any more.
     pub fn retire(&mut self, index: u32, probes: &[ProbeRef]) {
         self.remove(index, probes);
         for probe in probes.iter().filter(|probe| probe.provider() == index) {
@@ -155,12 +165,13 @@ impl State {
         }
     }
 
-    /// Retires the probes that nobody has asked for any more.
+    /// Retires the provider's probes that no consumer requests any more.
     pub(super) fn remove_abandoned(&mut self, index: u32, provider: &dyn Provider) {
         self.retire_each(index, || provider.abandoned());
     }
 
-    /// Retires what `next` gives. Each retirement waits for who is about to fire, so many go together: as many as there is memory for.
+    /// Retires the probes that `next` returns. Each retirement waits for firings that are about to
+    /// begin, so as many probes as there is memory for are retired together.
     pub(super) fn retire_each(&mut self, index: u32, mut next: impl FnMut() -> Option<ProbeRef>) {
         let mut many = KVVec::new();
         while let Some(first) = next() {
@@ -171,7 +182,8 @@ impl State {
             };
             let size = fill(batch, first, &mut next);
             self.retire(index, batch.get(..size).unwrap_or(&[]));
-            // Who has that many may have thousands.
+            // A full batch suggests that there are thousands of probes. Without memory the small
+            // batch stays in use.
             if size == BATCH {
                 let _ = many.resize(BIG_BATCH, first, GFP_KERNEL);
             }
@@ -179,7 +191,8 @@ impl State {
     }
 }
 
-/// Puts `first` and what `next` gives into a batch, as far as there is room; how many.
+/// Fills a batch with `first` and the probes that `next` returns, as far as there is room. Returns
+/// their number.
 fn fill(
     batch: &mut [ProbeRef],
     first: ProbeRef,
@@ -188,7 +201,8 @@ fn fill(
     let mut first = Some(first);
     let given = iter::from_fn(|| first.take().or_else(&mut next));
     let mut size = 0usize;
-    // Where there is no room nothing is asked for.
+    // The batch is the first iterator of the zip, so `next` is not called for a probe that has no
+    // room.
     for (slot, probe) in batch.iter_mut().zip(given) {
         *slot = probe;
         size = size.saturating_add(1);
@@ -196,14 +210,15 @@ fn fill(
     size
 }
 
-/// Probes that are retired at once, at first.
+/// Number of probes that are retired together at first.
 const BATCH: usize = 64;
-/// Probes that are retired at once where there are many: 64 KiB of references.
+/// Number of probes that are retired together if there are many: 64 KiB of references.
 const BIG_BATCH: usize = 8192;
-/// So many retired probes may wait before somebody looks who holds them: looking takes as long as there are ECBs and waiting probes.
+/// Number of retired probes that may wait before a sweep looks which of them are still held. A
+/// sweep walks all ECBs and all waiting probes.
 const WAITERS: usize = 1024;
 
-/// Says which probes could not be armed, as far as there is room.
+/// Appends to `note` which probes of one provider could not be armed, as far as there is room.
 fn describe(failed: &[Failure], note: &mut Text) {
     let Some((probe, why)) = failed.first() else {
         return;
@@ -214,7 +229,7 @@ fn describe(failed: &[Failure], note: &mut Text) {
         if note.as_str().is_empty() { "" } else { "; " },
         if failed.len() == 1 { "" } else { "s" },
     );
-    // A text that is full stays as it is.
+    // A full text stays as it is.
     let _ = write!(
         note,
         "{before}{} probe{plural} could not be enabled, among them {}:{}:{}:{} (error {})",

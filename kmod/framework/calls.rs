@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! The control calls but those that run or read a tracing ([`snapshot`](super::snapshot)).
+//! The control calls: their dispatch, and those about probes, enablings and descriptions. The calls
+//! that run or read a tracing are in [`snapshot`](super::snapshot), and those about processes that
+//! wait in [`holder`](super::holder).
 //!
-//! Whatever comes from user space is copied once and then checked; what goes back is built whole before it is copied. A
-//! refused call changes nothing.
+//! Input from user space is copied once and then checked. Output is built completely before it is
+//! copied. A refused call changes nothing (INV-2).
 
 use super::device::{Attachment, Control, Open};
 use super::enabling::{too_long, Wanted};
@@ -35,11 +37,11 @@ use kernel::alloc::KVVec;
 use kernel::prelude::*;
 use zerocopy::{FromZeros, Immutable, IntoBytes};
 
-/// What a control call gives.
+/// Result of a control call.
 pub type Answer = Result<isize, Refusal>;
 
 impl Open {
-    /// A control call. What there is to say about it is left in `control`.
+    /// Executes a control call. Its note, or the reason of its refusal, is left in `control`.
     pub fn call(&self, cmd: u32, arg: u64, control: &mut Control) -> Result<isize> {
         if cmd == ioctl::REASON {
             user::put(arg, &control.last.to_reason())?;
@@ -47,7 +49,8 @@ impl Open {
         }
         control.last = Text::new();
         self.consumer.sit();
-        // Making many probes takes its time, and whoever waits for that is there.
+        // A call that makes many probes may take long. Its caller is alive when it begins and when
+        // it ends.
         self.consumer.tracer.ask(clock::monotonic());
         let answer = self.dispatch(cmd, arg, control);
         self.consumer.tracer.ask(clock::monotonic());
@@ -58,7 +61,8 @@ impl Open {
         })
     }
 
-    /// Each call is a function of its own, never inlined: their structures are large, and a kernel stack is not.
+    /// Each call is a function of its own and is never inlined: their structures are large, and a
+    /// kernel stack is small.
     fn dispatch(&self, cmd: u32, arg: u64, control: &mut Control) -> Answer {
         match cmd {
             ioctl::PROVIDER => self.provider(arg),
@@ -88,7 +92,8 @@ impl Open {
             ioctl::ANONGET => anonget(arg, control.file.as_deref()),
             ioctl::GO => self.go(arg, control),
             ioctl::STOP => {
-                // Nobody serves those who would wait.
+                // No process waits for a consumer that stops (INV-25). This is not undone if `stop`
+                // is refused.
                 let holder = self.holding.lock().end();
                 drop(holder);
                 self.stop(arg, control)
@@ -164,7 +169,7 @@ impl Open {
             }
             match self.look_for_next(parts, after) {
                 Ok(found) => break found,
-                // Others may have waited for the mutex meanwhile.
+                // The mutex was released here, because other calls may have waited for it.
                 Err(last) => after = last,
             }
         };
@@ -172,8 +177,9 @@ impl Open {
         Ok(0)
     }
 
-    /// The next probe that is described and that the consumer may be told of. An error: there is none up to this id, and others want
-    /// the mutex, or the caller is killed.
+    /// Returns the next probe after `after` that matches `parts` and that the consumer may know of.
+    /// An error is the id up to which no probe matches: the stretch was used up and other calls may
+    /// get the mutex, or the caller is killed.
     fn look_for_next(&self, parts: &Description<'_>, after: u32) -> Result<Option<ProbeDesc>, u32> {
         let tracer = &self.consumer.tracer;
         let state = self.consumer.framework.enter(tracer).map_err(|_| after)?;
@@ -182,9 +188,9 @@ impl Open {
         let mut after = after;
         while let Some(probe) = state.table.next_match(&pattern, after, &patience)? {
             after = probe.id();
-            // What there is in a process is for those who may trace it.
+            // Only consumers that may trace a process may know what probes it has.
             if tracer.rights.is_none() || state.may_list(tracer, probe) {
-                // Before somebody retires it.
+                // Copied while the mutex is held, because the probe may be retired after that.
                 return Ok(Some(probe.desc()));
             }
             patience.take(ASKED).map_err(|_| after)?;
@@ -226,7 +232,8 @@ impl Open {
     #[inline(never)]
     fn enable(&self, arg: u64, note: &mut Text) -> Answer {
         let mut request: Enable = user::get(arg)?;
-        // Whoever cannot be told the answer is refused before there is one.
+        // Writes back before anything is enabled, so a caller that cannot get the answer is
+        // refused.
         user::put(arg, &request)?;
         let (enabling, paid) = self.read_enabling(request.dof)?;
         request.n_matched = self.consumer.enable(&enabling, note)?;
@@ -235,14 +242,15 @@ impl Open {
         Ok(0)
     }
 
-    /// Reads an image, and pays for what it takes.
+    /// Reads a DOF image and pays for the memory that it takes (INV-29).
     fn read_enabling(&self, addr: u64) -> Result<(Enabling, Payment<'_>), Refusal> {
         let Tracer { purse, payer, .. } = &*self.consumer.tracer;
         let hdr = image_header(addr)?;
         let size = hdr.loadsz as usize;
         let _paid = purse.pay(size)?;
         let image = read_image(addr, &hdr, size)?;
-        // What it takes is known once it has been copied: of a user's one at a time.
+        // The memory that parsing takes is known, and paid for, only afterwards. So a member's
+        // calls parse one image at a time.
         let _turn = payer.turn().map(Turn::take).transpose()?;
         let enabling = Enabling::parse(&image)?;
         let paid = purse.pay(enabling.memory())?;
@@ -306,7 +314,7 @@ impl Open {
             .tracer
             .engine
             .aggdesc(asked.id, |desc, recs| (*desc, copy(recs)))?;
-        // The consumer's own notes come back to it.
+        // The kernel does not know these three. The consumer gets back what it has passed.
         (desc.name, desc.varid, desc.flags) = (asked.name, asked.varid, asked.flags);
         put_described(arg, &desc, size_of::<AggDesc>(), &recs?, asked.nrecs)
     }
@@ -329,7 +337,8 @@ impl Open {
         Ok(0)
     }
 
-    /// The options as a DOF image: a header, one section's header, and the options that are set.
+    /// Returns the options as a DOF image: a header, the header of one section, and the options
+    /// that are set.
     #[inline(never)]
     fn dofget(&self, arg: u64) -> Answer {
         let room: dof::Hdr = user::get(arg)?;
@@ -367,15 +376,17 @@ impl Open {
 }
 
 impl Attachment {
-    /// Enables what an image asks for; tells how many ECBs that made.
+    /// Enables what an image requests. Returns the number of ECBs.
     pub fn enable(&self, enabling: &Enabling, note: &mut Text) -> Result<u32, Refusal> {
         self.watch()?;
-        // Verification may take long; it is nobody else's business, and done without the framework's mutex.
+        // Verification may take long and concerns this consumer alone, so it is done without the
+        // framework's mutex.
         let engine = &self.tracer.engine;
         let mut pending = engine.prepare(enabling.options(), enabling.clauses())?;
         pending.add_walkers(enabling.walkers(), engine)?;
         let wanted = Wanted::new(enabling, &pending)?;
-        // Where it is refused the clauses are freed without the mutex as well: there may be thousands.
+        // If the request is refused, the clauses are freed without the mutex too: `pending` is
+        // dropped after `state`. There may be thousands of clauses.
         let mut pending = Some(pending);
         let commit = || {
             if let Some(pending) = pending.take() {
@@ -387,7 +398,7 @@ impl Attachment {
     }
 }
 
-/// Copies the file of the claimed anonymous state out.
+/// Copies out the file of the claimed anonymous state.
 #[inline(never)]
 fn anonget(arg: u64, file: Option<&[u8]>) -> Answer {
     let mut desc: AnonDesc = user::get(arg)?;
@@ -400,7 +411,7 @@ fn anonget(arg: u64, file: Option<&[u8]>) -> Answer {
     Ok(0)
 }
 
-/// Tells what a process is called in records.
+/// Replaces a process ID of the caller's namespace by the process ID in records.
 fn number(arg: u64) -> Answer {
     let pid = Pid::find(user::get(arg)?).ok_or(refuse(ESRCH))?;
     user::put(arg, &pid.in_records())?;
@@ -420,7 +431,7 @@ fn conf(arg: u64) -> Answer {
     Ok(0)
 }
 
-/// The header of an image that we write, with `secnum` sections and `size` bytes.
+/// Returns the header of an image that the kernel writes, with `secnum` sections and `size` bytes.
 fn dof_header(secnum: u32, size: u64) -> dof::Hdr {
     let encoding = if cfg!(target_endian = "little") {
         dof::ENCODE_LSB
@@ -455,7 +466,7 @@ fn dof_header(secnum: u32, size: u64) -> dof::Hdr {
     }
 }
 
-/// The header of a DOF image; `loadsz` is the image's size, and not too large.
+/// Reads the header of a DOF image. `loadsz` is the size of the image, and within limits.
 fn image_header(addr: u64) -> Result<dof::Hdr, Refusal> {
     let hdr: dof::Hdr = user::get(addr)?;
     if hdr.loadsz < size_of::<dof::Hdr>() as u64 {
@@ -467,18 +478,18 @@ fn image_header(addr: u64) -> Result<dof::Hdr, Refusal> {
     Ok(hdr)
 }
 
-/// Copies a DOF image of `size` bytes in.
+/// Copies in a DOF image of `size` bytes.
 fn read_image(addr: u64, hdr: &dof::Hdr, size: usize) -> Result<KVVec<u8>, Refusal> {
     let mut image = KVVec::from_elem(0u8, size, GFP_KERNEL_ACCOUNT).map_err(|_| refuse(ENOMEM))?;
     user::read(addr, &mut image)?;
-    // The header may have changed in between; what was checked is what counts.
+    // User space may have changed the header since it was checked. The checked one counts.
     for (to, from) in image.iter_mut().zip(hdr.as_bytes()) {
         *to = *from;
     }
     Ok(image)
 }
 
-/// Writes a description and as many of its records as there is room for, behind it.
+/// Writes a description and, behind it, as many of its records as there is room for.
 fn put_described<T: IntoBytes + Immutable>(
     arg: u64,
     desc: &T,

@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Ending consumers that starve the machine, or that nobody looks after.
+//! The deadman: kills consumers that starve the machine or that no program serves (INV-27).
 //!
-//! A program may fire so often, or for so long, that nothing else gets to run, not even the command that could end it. What
-//! starves first is process context; hard interrupts still come through. So a beat in process context says that the machine
-//! lives, each CPU where probes fire gives a [sign of life](Lives), and a timer in hard interrupts kills the consumer when it
-//! has missed one of them for the time-out. The beat counts only while somebody makes a control call now and then: a command
-//! that is stopped or stuck would otherwise trace for ever. None of it costs a firing anything. The next beat takes away what
-//! a killed consumer has at the probes, whoever killed it; it may come on any CPU, as one may be starved.
+//! A consumer's probes may fire so often, or for so long, that nothing else runs, not even the
+//! command that could end the tracing. Process context starves first; hard interrupts still arrive.
+//! So a periodic beat in process context shows that the machine is alive, and each CPU where probes
+//! fire gives a [sign of life](Lives). A timer in hard interrupts kills the consumer if one of
+//! these has been missing for the time limit. The beat counts only while control calls come from
+//! the consumer, because otherwise a command that is stopped or stuck would trace for ever. A
+//! firing pays nothing for any of this.
 //!
-//! Whoever has asked for destructive actions is trusted: `chill()` and `stop()` slow things down on purpose.
+//! The first beat after a consumer was killed, for whatever reason, takes away its ECBs. The beat
+//! may run on any CPU, because one of them may be starved.
+//!
+//! A consumer with the option `destructive` has no deadman: `chill()` and `stop()` slow the machine
+//! down on purpose.
 
 use super::lives::Lives;
 use super::tracer::Tracer;
@@ -25,7 +30,7 @@ use dtrace_uapi::option::{Opt, UNSET};
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// How long a consumer may be in trouble.
+/// Time limits of the deadman, ns.
 #[derive(Clone, Copy)]
 pub struct Limits {
     timeout: u64,
@@ -33,7 +38,8 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Without a beat, and without anybody asking: ms, 0 for what is usual.
+    /// Makes limits from milliseconds; 0 means the default. `timeout` limits the time without a
+    /// beat or a sign of life, `user` the time without a control call.
     pub fn new(timeout: u32, user: u32) -> Self {
         let or = |ms: u32, usual| match u64::from(ms).saturating_mul(1_000_000) {
             0 => usual,
@@ -50,20 +56,20 @@ impl Limits {
     }
 }
 
-/// A consumer's deadman, until it is dropped.
+/// A consumer's deadman. Dropping it stops it.
 pub struct Deadman {
     _watch: Pin<KBox<OneTimer<Watch>>>,
     _beat: Pin<KBox<Periodic<Beat>>>,
 }
 
-/// In process context.
+/// The part that runs in process context.
 struct Beat {
     framework: Arc<Framework>,
     tracer: Arc<Tracer>,
     limits: Limits,
 }
 
-/// In hard interrupts.
+/// The part that runs in hard interrupts.
 struct Watch {
     tracer: Arc<Tracer>,
     limits: Limits,
@@ -73,7 +79,8 @@ struct Watch {
 impl Task for Beat {
     fn run(&mut self) -> u64 {
         self.tracer.beat(clock::monotonic(), self.limits.user);
-        // Only here may the beat wait for the framework's mutex: a consumer that traces is alive whoever holds that.
+        // The beat has been given already, so it may wait for the framework's mutex here: a tracing
+        // consumer's beat never depends on that mutex.
         if self.tracer.engine.activity() == Activity::Killed {
             self.framework.withdraw(&self.tracer);
         }
@@ -91,7 +98,8 @@ impl Tick for Watch {
 }
 
 impl Deadman {
-    /// Begins to watch a consumer that begins to trace; none where destructive actions are allowed.
+    /// Starts the deadman of a consumer that begins to trace. `None` if the consumer has the option
+    /// `destructive`.
     pub fn start(
         framework: &Arc<Framework>,
         tracer: &Arc<Tracer>,

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! `/dev/dtrace`, or `/dev/dtrace/dtrace`: an open file is a consumer.
+//! `/dev/dtrace`, or `/dev/dtrace/dtrace`: an open file is a consumer (INV-23).
 //!
-//! Opening makes a consumer without enablings; control calls ([`calls`](super::calls)) follow one another, by the file's turn;
-//! closing, however it comes about, takes back everything. The reason of the last refusal is kept with the file.
+//! Opening the device makes a consumer without enablings. Control calls ([`calls`](super::calls))
+//! at one file are serialised by the file's turn. Closing the file, in whatever way, takes back
+//! everything that the consumer has. The file keeps the reason of the last refusal.
 
 use super::anon::{Anonymous, Unclaimed};
 use super::deadman::Deadman;
@@ -35,10 +36,11 @@ use kernel::seq_print;
 use kernel::sync::poll::PollTable;
 use kernel::sync::{new_mutex, Arc, Mutex};
 
-/// The registered `/dev/dtrace`.
+/// The registered device `/dev/dtrace`.
 pub type Device = device::Device<Open>;
 
-/// Registers it at this path below `/dev`, for root alone until the administrator gives the file to others; [`privilege`] says what they may.
+/// Registers the device at this path below `/dev`. Only root can open it until the administrator
+/// changes the mode of the file; [`privilege`] decides what an opener may do.
 pub fn register(
     module: &'static ThisModule,
     framework: Arc<Framework>,
@@ -56,7 +58,7 @@ pub fn register(
     )
 }
 
-/// What opening works on.
+/// What `open()` needs.
 pub struct Context {
     framework: Arc<Framework>,
     unclaimed: Arc<Unclaimed>,
@@ -65,39 +67,42 @@ pub struct Context {
 /// An open file: a consumer.
 #[pin_data]
 pub struct Open {
-    /// The processes that wait for it, if it has asked for any. They go on before anything else ends.
+    /// The processes that wait for the consumer. The first field, so they go on before anything
+    /// else is dropped.
     #[pin]
     pub(super) holding: Mutex<Holding>,
     pub(super) consumer: Seat<Attachment>,
     pub(super) unclaimed: Arc<Unclaimed>,
-    /// What control calls keep. Nobody waits for it: who has it has the turn.
+    /// State of the control calls. This mutex is never contended, because its holder has the turn.
     #[pin]
     control: Mutex<Control>,
-    /// Makes the control calls follow one another.
+    /// Serialises the control calls. Taken before the turn of a user.
     turn: Turn,
 }
 
-/// What control calls keep.
+/// State of the control calls.
 pub struct Control {
-    /// What was to be said about the last one.
+    /// Note of the last call, or the reason of its refusal.
     pub(super) last: Text,
-    /// What goes with the consumer's tracing, once there is one.
+    /// State of the tracing, from `GO` on.
     pub(super) tracing: Option<Tracing>,
-    /// Where the consumer is the anonymous one, the file it was made of.
+    /// The file that the anonymous enabling was made from, if this consumer has claimed the
+    /// anonymous state.
     pub(super) file: Option<KVVec<u8>>,
-    /// Notes files that have no table for stacks, once the consumer has asked for such.
+    /// Notes files that lack an unwind table, from the consumer's first request for one on.
     pub(super) server: Option<Server>,
-    /// Has mappings of processes noted when they end, the same way.
+    /// Notes the mappings of processes that end, from the consumer's first `REMAINS` on.
     pub(super) keeper: Option<Keeper>,
-    /// How many instructions had been left to uprobes when the file was opened: more are when probes are enabled, before the tracing begins.
+    /// Number of instructions that had been left to uprobes when the file was opened. Enabling
+    /// leaves more to them, before the tracing begins.
     pub(super) carried_before: u64,
 }
 
-/// What goes with a tracing that has begun.
+/// State of a tracing that has begun.
 pub struct Tracing {
-    /// What runs beside it, until it ends.
+    /// Helpers of the tracing, until it ends.
     pub(super) helpers: Option<Helpers>,
-    /// What had been lost on the machine when it began.
+    /// Losses on the whole machine before the tracing began.
     pub(super) lost_before: Losses,
 }
 
@@ -128,7 +133,8 @@ impl device::OpenFile for Open {
     }
 
     fn ioctl(&self, cmd: u32, arg: usize) -> Result<isize> {
-        // Those before may take long, as they wait for their user's turn.
+        // This wait may be long, because earlier calls may wait for their user's turn. It is
+        // killable, and the kernel does not take the task for hung.
         let _turn = self.turn.take()?;
         let mut control = self.control.lock();
         self.call(cmd, arg as u64, &mut control)
@@ -165,31 +171,32 @@ pub struct Helpers {
     pub(super) _cleaner: Cleaner,
     pub(super) _deadman: Option<Deadman>,
     pub(super) _waiting: Waiting,
-    /// Where it asks how long threads run without firings.
+    /// Measures the time of firings, if a clause reads `vtimestamp`.
     pub(super) _measuring: Option<Listener<Measuring>>,
 }
 
-/// What a consumer has from its first enabling on that may trace its user's processes alone.
+/// What a member's consumer has from its first enabling, or its first `HOLD`, on.
 struct Watching {
     _watch: Watch,
     _tracing: quota::Tracing,
 }
 
-/// A consumer, which the framework knows once it enables something; dropping it makes the framework forget everything about it.
+/// A consumer. The framework knows it once it enables something. Dropping it makes the framework
+/// remove everything of it; this waits for an RCU grace period.
 pub struct Attachment {
     pub(super) framework: Arc<Framework>,
     pub(super) tracer: Arc<Tracer>,
     pub(super) visits: Arc<Visits>,
-    /// Keeps up to date what it may trace, from its first enabling on.
+    /// Keeps the answers up to date which processes a member's consumer may trace (INV-36).
     watch: Pin<KBox<Mutex<Option<Watching>>>>,
 }
 
-/// Held by whoever visits a consumer's buffers with [`crosscall::on_cpu`](crate::sys::crosscall::on_cpu): a control call, or
-/// the cleaner.
+/// Serialises the visits to a consumer's buffers by
+/// [`crosscall::on_cpu`](crate::sys::crosscall::on_cpu): those of control calls and of the cleaner.
 pub type Visits = Mutex<()>;
 
 impl Attachment {
-    /// A new consumer, which may do what the current task may.
+    /// Makes a consumer with the rights of the current task. `EPERM` if the task has none.
     pub fn open(framework: Arc<Framework>) -> Result<Self> {
         let privileges = privilege::of_current(framework.group)?.ok_or(EPERM)?;
         let ends = framework.ends;
@@ -226,14 +233,15 @@ impl Attachment {
         })
     }
 
-    /// The current task is the consumer's.
+    /// Notes that the current task is the consumer's: it is the one that is asked about processes.
     pub fn sit(&self) {
         if let Some(rights) = &self.tracer.rights {
             rights.sit();
         }
     }
 
-    /// From now on what it may trace is known of each process before that executes anything.
+    /// Makes sure that from now on each process is asked about before it executes anything. Does
+    /// nothing for a consumer that may trace all processes. May sleep.
     pub fn watch(&self) -> Result<(), Refusal> {
         let Some(rights) = &self.tracer.rights else {
             return Ok(());

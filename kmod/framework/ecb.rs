@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! The walk over what hangs at a probe: for each consumer that traces it [what it has enabled](Enabled) there, clause by clause.
+//! Fires a probe for its consumers: walks the probe's list, and for each consumer the ECBs that it
+//! [has there](Enabled).
+//!
+//! Everything here runs in probe context (INV-4).
 
 use super::enabled::Enabled;
 use super::fire::{Args, Cause, FireArgs};
@@ -12,10 +15,11 @@ use crate::sys::clock;
 use crate::sys::percpu::CpuGuard;
 use dtrace_engine::{Activity, Ecb, FaultReport, Machine, Missing};
 
-/// Of so many clauses of a consumer the work is counted at once: a block is a thousandth of what it may do.
+/// Number of clauses of one consumer whose passing is counted together. That many count as a
+/// thousandth of what a consumer may do in a firing.
 const BLOCK: u32 = 64;
 
-/// Fires the machine's probe for every consumer that has enabled it.
+/// Fires the machine's probe for every consumer on its list.
 #[inline(always)]
 pub fn fire_all(guard: &CpuGuard, machine: &KernelMachine<'_>) {
     guard.count();
@@ -25,7 +29,7 @@ pub fn fire_all(guard: &CpuGuard, machine: &KernelMachine<'_>) {
             continue;
         }
         let several = at.count() > 1;
-        // Tracing may begin between two clauses: either all of them fire, or none.
+        // Tracing may begin between two clauses. This check makes all of them fire or none.
         if several && at.tracer.engine.activity() != Activity::Active {
             continue;
         }
@@ -36,7 +40,7 @@ pub fn fire_all(guard: &CpuGuard, machine: &KernelMachine<'_>) {
     }
 }
 
-/// Fires the clauses after the first one for a consumer that sees everything.
+/// Fires the clauses after the first one, for a consumer that sees everything.
 #[inline(never)]
 fn fire_others(guard: &CpuGuard, at: &Enabled, machine: &KernelMachine<'_>) {
     let mut left = BLOCK;
@@ -50,7 +54,7 @@ fn fire_others(guard: &CpuGuard, at: &Enabled, machine: &KernelMachine<'_>) {
     }
 }
 
-/// Fires the machine's probe, one of the consumer's own, for `tracer`.
+/// Fires the machine's probe, which is `BEGIN`, `END` or `ERROR`, for `tracer` alone.
 pub fn fire_own(guard: &CpuGuard, tracer: &Tracer, machine: &KernelMachine<'_>) {
     guard.count();
     for ecb in tracer.engine.own(machine.probe().id()) {
@@ -66,8 +70,9 @@ pub fn fire_own(guard: &CpuGuard, tracer: &Tracer, machine: &KernelMachine<'_>) 
     }
 }
 
-/// Rehearses the machine's probe for every consumer that has enabled it, until somebody misses memory: clause-local variables are
-/// handed on from clause to clause.
+/// Rehearses the machine's probe for the consumers on its list, until one of them lacks memory
+/// (INV-47). A clause sees the clause-local variables of the clauses before it, so all clauses are
+/// rehearsed in order.
 pub fn rehearse_all(guard: &CpuGuard, machine: &KernelMachine<'_>) -> Option<Missing> {
     let mut nodes = machine.probe().enabled().iter(guard);
     let missing = nodes.find_map(|at| rehearse_each(guard, at, machine));
@@ -77,7 +82,7 @@ pub fn rehearse_all(guard: &CpuGuard, machine: &KernelMachine<'_>) -> Option<Mis
     missing
 }
 
-/// Rehearses a consumer's clauses.
+/// Rehearses the clauses of one consumer.
 fn rehearse_each(guard: &CpuGuard, at: &Enabled, machine: &KernelMachine<'_>) -> Option<Missing> {
     let tracer = &at.tracer;
     let seen = match tracer.sees_all {
@@ -100,7 +105,7 @@ fn rehearse_each(guard: &CpuGuard, at: &Enabled, machine: &KernelMachine<'_>) ->
     })
 }
 
-/// Fires for a consumer that sees everything.
+/// Fires one clause of a consumer that sees everything.
 #[inline(always)]
 fn fire_whole(guard: &CpuGuard, tracer: &Tracer, ecb: Ecb, machine: &KernelMachine<'_>) {
     if let Some(fault) = tracer.engine.fire(guard.cpu(), ecb, machine) {
@@ -108,21 +113,23 @@ fn fire_whole(guard: &CpuGuard, tracer: &Tracer, ecb: Ecb, machine: &KernelMachi
     }
 }
 
-/// The same, apart from what each firing of a probe runs through.
+/// As [`fire_whole`], out of line: for all calls but the one on the path that every firing takes.
 #[inline(never)]
 fn fire_another(guard: &CpuGuard, tracer: &Tracer, ecb: Ecb, machine: &KernelMachine<'_>) {
     fire_whole(guard, tracer, ecb, machine);
 }
 
-/// Whether a consumer is a user's, who may trace his own processes alone, and such consumers have done what they may do together in a firing.
+/// Whether a consumer is a member's, and members have done all that they may do together in this
+/// firing (INV-28).
 fn is_over(tracer: &Tracer, machine: &KernelMachine<'_>) -> bool {
     tracer.rights.is_some() && machine.users_are_over()
 }
 
-/// The firing as a consumer sees it that does not see everything, if it fires for that one here and now.
+/// Returns the firing as a consumer sees it that does not see everything. `None` if it does not
+/// fire for this consumer here and now.
 fn admit<'a>(tracer: &'a Tracer, machine: &'a KernelMachine<'a>) -> Option<Seen<'a>> {
     let args = machine.args();
-    // Where the kernel was stopped is not for it to see.
+    // Where the kernel was interrupted is not for this consumer to see.
     let is_hidden = args.cause == Cause::Sample && args.of_kernel;
     let seen = Seen::new(machine, tracer);
     let fires = !is_hidden
@@ -134,7 +141,7 @@ fn admit<'a>(tracer: &'a Tracer, machine: &'a KernelMachine<'a>) -> Option<Seen<
     fires.then_some(seen)
 }
 
-/// What is enabled at the machine's probe that fires for the current task.
+/// Returns what is enabled at the machine's probe and fires for the current task.
 pub fn concerned<'a>(
     guard: &'a CpuGuard,
     machine: &'a KernelMachine<'a>,
@@ -143,8 +150,9 @@ pub fn concerned<'a>(
     nodes.filter(|at| at.tracer.sees_all || admit(&at.tracer, machine).is_some())
 }
 
-/// Fires for a consumer that does not see everything; for a user's as long as there is anything left of what such may do together. The one
-/// that has done most of it is ended.
+/// Fires for a consumer that does not see everything. For a member's consumer this ends when
+/// members have used up their common limit: the rest counts as drops, and the member's consumer
+/// that has done most is killed (INV-28).
 #[inline(never)]
 fn fire_less(guard: &CpuGuard, at: &Enabled, machine: &KernelMachine<'_>) {
     let tracer = &*at.tracer;
@@ -177,8 +185,9 @@ fn fire_restricted(guard: &CpuGuard, tracer: &Tracer, ecb: Ecb, seen: &Seen<'_>)
     }
 }
 
-/// Ends the user's consumer that has done most at the machine's probe. Where another CPU has just done so, that is enough: nobody else is
-/// ended for it; nor where most was done at other probes that are at the same breakpoint.
+/// Kills the member's consumer that has done most work in this firing at the machine's probe. If
+/// another CPU has just killed it, no other consumer is killed instead. Kills none if most of the
+/// work was done at other probes at the same breakpoint.
 #[cold]
 fn end_greatest(guard: &CpuGuard, machine: &KernelMachine<'_>) {
     let nodes = machine.probe().enabled().iter(guard);
@@ -197,7 +206,8 @@ fn end_greatest(guard: &CpuGuard, machine: &KernelMachine<'_>) {
     }
 }
 
-/// Fires for such a consumer, which is ended where its user's timers, or those of all users, have taken too much of the machine's time.
+/// Fires a clause at a timer, for a consumer that does not see everything. Kills the consumer if
+/// the timers of its user, or those of all members, have taken too much time (INV-33).
 fn fire_timed(guard: &CpuGuard, tracer: &Tracer, ecb: Ecb, seen: &Seen<'_>) {
     let Some(shares) = tracer.payer.shares() else {
         return fire_and_tell(guard, tracer, ecb, seen);
@@ -218,8 +228,8 @@ fn fire_and_tell(guard: &CpuGuard, tracer: &Tracer, ecb: Ecb, seen: &Seen<'_>) {
     }
 }
 
-/// Fires `dtrace:::ERROR` for the consumer whose clause faulted; the others are not concerned. The engine ends what
-/// faults within.
+/// Fires `dtrace:::ERROR` for the consumer whose clause faulted, and for no other one. The engine
+/// counts a fault within `ERROR`.
 #[cold]
 fn fire_error(guard: &CpuGuard, tracer: &Tracer, machine: &KernelMachine<'_>, fault: &FaultReport) {
     let words = [
@@ -230,7 +240,7 @@ fn fire_error(guard: &CpuGuard, tracer: &Tracer, machine: &KernelMachine<'_>, fa
         fault.fault as u64,
         fault.value,
     ];
-    // The arguments are the consumer's own.
+    // The arguments of `ERROR` are the consumer's own, so none are hidden from it.
     let args = FireArgs {
         args: Args::Words(&words),
         cause: Cause::Passage,
@@ -243,7 +253,7 @@ fn fire_error(guard: &CpuGuard, tracer: &Tracer, machine: &KernelMachine<'_>, fa
             tracer.engine.drop_firings(guard.cpu(), &seen, 1);
             continue;
         }
-        // A fault within ERROR is counted by the engine; there is nothing more to fire.
+        // The engine has counted a fault within `ERROR`. Nothing else fires for it.
         let _ = KernelMachine::within(machine, tracer.error, &args, |machine| {
             let cpu = guard.cpu();
             match tracer.sees_all {
@@ -256,7 +266,8 @@ fn fire_error(guard: &CpuGuard, tracer: &Tracer, machine: &KernelMachine<'_>, fa
     note_clauses(guard, tracer, machine, 1);
 }
 
-/// Counts that clauses of a consumer were passed by, beside what they took that is counted.
+/// Counts the passing of `clauses` clauses of a consumer, in addition to the work that they have
+/// counted themselves.
 #[cold]
 fn note_clauses(guard: &CpuGuard, tracer: &Tracer, machine: &KernelMachine<'_>, clauses: u64) {
     let cpu = guard.cpu();

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! What one consumer has enabled at one probe: a node of the probe's list.
+//! What one consumer has enabled at one probe: a node of the probe's list (INV-20).
 //!
-//! Whoever comes to the probe passes one node for each consumer that traces it, however many clauses that has there, and asks once whether any
-//! of them concerns the current task. The first clause's ECB is at hand; the engine has the others chained behind it.
+//! A firing passes one node per consumer that traces the probe, whatever the number of its clauses,
+//! and asks once whether the consumer may see the current task. The node holds the first ECB; the
+//! engine chains the others behind it.
 
 use super::probe::{Held, ProbeRef};
 use super::tracer::Tracer;
@@ -15,13 +16,15 @@ use kernel::sync::Arc;
 
 /// The ECBs of a consumer at a probe.
 ///
-/// Its atomics are written with the framework's mutex held; probe context reads `count`.
+/// The atomics are written with the framework's mutex held. Probe context reads `count` and,
+/// through the engine, the chain. `Relaxed` is enough: an ECB that is appended during a firing may
+/// fire in it or not.
 pub struct Enabled {
-    /// Whose they are.
+    /// The consumer.
     pub tracer: Arc<Tracer>,
-    /// Where they are.
+    /// The probe.
     pub probe: Held,
-    /// The first one.
+    /// The first ECB.
     pub first: Ecb,
     last: AtomicU32,
     count: AtomicU32,
@@ -29,7 +32,7 @@ pub struct Enabled {
 }
 
 impl Enabled {
-    /// A consumer's first ECB at a probe.
+    /// Makes the node of a consumer's first ECB at a probe.
     pub fn new(tracer: &Arc<Tracer>, probe: ProbeRef, first: Ecb) -> Self {
         Self {
             tracer: tracer.clone(),
@@ -41,7 +44,7 @@ impl Enabled {
         }
     }
 
-    /// Has one more fire after those that there are. Its EPID is greater than theirs.
+    /// Appends an ECB, which fires after the others. Its EPID is greater than theirs.
     pub fn append(&self, epid: Epid) {
         let last = self.last.load(Ordering::Relaxed);
         self.tracer.engine.chain(last, epid);
@@ -49,18 +52,19 @@ impl Enabled {
         self.count.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How many there are.
+    /// Returns the number of ECBs.
     #[inline(always)]
     pub fn count(&self) -> u32 {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// Those after the first one.
+    /// Returns the ECBs after the first one.
     pub fn others(&self) -> impl Iterator<Item = Ecb> + '_ {
         self.tracer.engine.chained(self.first.epid)
     }
 
-    /// Calls `f` with each in turn, until it returns something. Of one alone that is as quick as it can be.
+    /// Calls `f` with each ECB in order until it returns something. A single ECB costs no look at
+    /// the chain.
     #[inline(always)]
     pub fn find_map<T>(&self, mut f: impl FnMut(Ecb) -> Option<T>) -> Option<T> {
         let found = f(self.first);
@@ -70,12 +74,12 @@ impl Enabled {
         self.others().find_map(f)
     }
 
-    /// Notes that one of their clauses loads user memory; whether that is new.
+    /// Notes that one of the clauses loads user memory. Returns whether that is new.
     pub fn read_user(&self) -> bool {
         !self.reads_user.swap(true, Ordering::Relaxed)
     }
 
-    /// Whether one of their clauses loads user memory.
+    /// Whether one of the clauses loads user memory.
     pub fn reads_user(&self) -> bool {
         self.reads_user.load(Ordering::Relaxed)
     }

@@ -3,24 +3,28 @@
 
 //! Enablings: from descriptions to ECBs at probes, and back.
 //!
-//! A request is taken over whole or not at all. First everything is made that can fail, aside: the engine has prepared the
-//! clauses ([`Pending`]), descriptions are matched, EPIDs are given out ([`Binding`](dtrace_engine::Binding)), room is reserved
-//! for nodes and lists. A refusal up to here drops all that, and the consumer is as it was. What follows are moves
-//! and stores of pointers: the clauses are the consumer's, and so are the ECBs. Last, providers arm the probes
-//! that nobody had an ECB for ([`arming`](super::arming)); a probe that cannot be armed is left out and named, which refuses
-//! nothing.
+//! A request is taken over whole or not at all (INV-2). First, everything that can fail is done
+//! aside: the engine has prepared the clauses ([`Pending`]), descriptions are matched, EPIDs are
+//! given out ([`Binding`](dtrace_engine::Binding)), and room is reserved for nodes and lists. A
+//! refusal up to here drops all of that, and the consumer is as it was. After that there are only
+//! moves and stores of pointers: the consumer takes over the clauses and the ECBs. Last, providers
+//! arm the probes that had no ECB ([`arming`](super::arming)). A probe that cannot be armed is left
+//! out and named in the note of the call; this refuses nothing (INV-19).
 //!
-//! ECBs wait until their consumer begins to trace: [`publish`](State::publish) links them to their probes, which cannot fail. What is
-//! enabled later is linked at once. When the consumer stops, is killed or goes, its ECBs go ([`detach`](State::detach)). So a firing
-//! passes the ECBs of those who trace, and of nobody else.
+//! ECBs wait until their consumer begins to trace: [`publish`](State::publish) links them to their
+//! probes, which cannot fail. What is enabled later is linked at once. When the consumer stops, is
+//! killed or goes, its ECBs are removed ([`detach`](State::detach)). So a firing passes only the
+//! ECBs of consumers that trace (INV-22).
 //!
-//! The framework knows a consumer from its first request on; opening the device waits for nobody's.
+//! The framework knows a consumer from its first enabling on, so opening the device does not wait
+//! for the framework's mutex.
 //!
-//! The descriptions are retained: a probe that appears later (a kernel module is loaded) is enabled by whoever described it.
-//! Nobody is there to be refused then, so what fails is counted in the consumer's status.
+//! Descriptions are retained: a probe that appears later, for example with a kernel module, is
+//! enabled for each consumer that has described it. There is no call to refuse then, so a failure
+//! is counted in the consumer's status.
 //!
-//! A consumer goes in the opposite order: unlink, disarm what nobody wants any more, wait for an RCU grace period, free. No step of
-//! it allocates, so that it cannot fail.
+//! A consumer is taken down in the opposite order: unlink, disarm the probes that no other consumer
+//! wants, wait for an RCU grace period, free. No step allocates, so none can fail.
 
 use super::enabled::Enabled;
 use super::patience::{Patience, ASKED_AT_ONCE, DESCRIBED, PERMITTED};
@@ -42,53 +46,59 @@ use kernel::alloc::KVVec;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// Most ECBs of a consumer, which take some 100 bytes each: each function at both ends, twenty times.
+/// Maximum number of ECBs of a consumer, which take some 100 bytes each: each function of the
+/// kernel at both ends, twenty times.
 const ECBS_MAX: usize = 4 << 20;
-/// The same without rights over the kernel. A user's consumers have as many together; this is for whoever may trace all processes.
+/// The same limit for a consumer without rights over the kernel. A member's consumers have as many
+/// together (INV-28), so this limits consumers that may trace all processes.
 const UNPRIVILEGED_MAX: usize = quota::ECBS_MAX as usize;
-/// Most descriptions that a consumer retains, which take some 400 bytes each: four of the largest enablings that there are.
+/// Maximum number of descriptions that a consumer retains, which take some 400 bytes each: four
+/// enablings of maximum size.
 const DESCRIPTIONS_MAX: usize = 64 << 10;
 
-/// What a replica is paid for by, bytes: as it stands in a list that grows to twice its length.
+/// Memory that is paid for a replica, bytes: the list may have room for twice as many as it holds.
 const REPLICA: usize = 1024;
 
-/// So many descriptions more than twice those that there are a list may have room for.
+/// Number of descriptions for which a list may have room in addition to twice those that it holds.
 const SPARE: usize = 64;
 
 const _: () = assert!(REPLICA >= 2 * size_of::<Retained>());
 
-/// A consumer's part of the framework's state.
+/// What the framework's state has of a consumer.
 pub struct Attached {
     tracer: Arc<Tracer>,
     links: Links<Enabled>,
-    /// It has begun: its ECBs do not wait.
+    /// The consumer traces, so its ECBs are linked at once.
     tracing: bool,
-    /// How often parts of the probes of the ECBs that wait had been missed before.
+    /// Sum of [`missed_of`] for the waiting ECBs at the time when they were added.
     missed_before: u64,
-    /// The probe of each ECB; not all that have been retired.
+    /// The probe of each ECB. Probes that have been retired are taken out only by
+    /// [`shed`](Self::shed).
     probes: KVVec<ProbeRef>,
     retained: KVVec<Retained>,
-    /// How many enablings `retained` comes from.
+    /// Number of enablings that `retained` comes from.
     enablings: usize,
-    /// The number of the next one.
+    /// Number of the next enabling.
     next: usize,
-    /// What was paid for its ECBs.
+    /// What was paid for the ECBs.
     dues: Dues,
 }
 
-/// A description that a clause has been enabled for.
+/// A description for which a clause has been enabled.
 #[derive(Clone, Copy)]
 struct Retained {
     desc: ProbeDesc,
     clause: ClauseId,
-    /// Which enabling it came with, or replicates.
+    /// Number of the enabling that it came with. Each replica of an enabling has a number of its
+    /// own.
     enabling: usize,
-    /// It may be [retracted](State::retract).
+    /// It was made by [`State::replicate`] and may be [retracted](State::retract).
     is_replica: bool,
 }
 
 impl Retained {
-    /// What its consumer pays for it, bytes. For a replica that is whole KiB, which can be refunded.
+    /// Returns the memory that the consumer pays for it, bytes. For a replica this is a whole
+    /// number of KiB, which can be refunded.
     fn price(&self) -> usize {
         match self.is_replica {
             true => REPLICA,
@@ -96,13 +106,14 @@ impl Retained {
         }
     }
 
-    /// Whether it is for probes of these names, and not for one by its id.
+    /// Whether it describes probes by their names and not one probe by its id.
     fn is_by_name(&self) -> bool {
         self.desc.id == 0
     }
 
-    /// Whether it is for probes that are made for others as well, as `pid*` is for those of any process. A number in a provider's name may
-    /// have been another process' when the description was written.
+    /// Whether it also means probes that were made for other consumers: its provider is a pattern
+    /// that does not end in a digit, such as `pid*`. A number at the end may have been that of
+    /// another process when the description was written.
     fn is_anybodys(&self) -> bool {
         let provider = Description::from(&self.desc).provider;
         let ends_with_number = provider.last().is_some_and(u8::is_ascii_digit);
@@ -113,12 +124,12 @@ impl Retained {
 /// What a request describes.
 pub struct Wanted {
     list: KVVec<Retained>,
-    /// How many enablings it is.
+    /// Number of enablings that the request adds.
     enablings: usize,
 }
 
 impl Wanted {
-    /// What `enabling` describes, whose clauses are `pending`.
+    /// Returns what `enabling` describes. `pending` holds its clauses.
     pub fn new(enabling: &Enabling, pending: &Pending<'_>) -> Result<Self> {
         let mut list = KVVec::with_capacity(enabling.clauses().len(), GFP_KERNEL)?;
         for (n, clause) in enabling.clauses().iter().enumerate() {
@@ -134,23 +145,23 @@ impl Wanted {
     }
 }
 
-/// Of new probes those that a consumer may have.
+/// The new probes that a consumer may have.
 struct Permitted {
-    /// `None`: all.
+    /// The probes; `None` for all of them.
     list: Option<KVVec<ProbeRef>>,
-    /// It is for another consumer to say whether it may have these.
+    /// Probes about which only the consumer's own task can ask, and another task is current.
     unknown: KVVec<ProbeRef>,
 }
 
-/// Whether a description's name means probes of any name that fits, and not of this very one.
+/// Whether a part of a description is a pattern and not one exact name.
 fn is_pattern(name: &[u8]) -> bool {
     name.is_empty() || glob::is_glob(name)
 }
 
-/// A probe, and the clause that it gets an ECB of.
+/// A probe, and the clause of which it gets an ECB.
 type Match = (ProbeRef, ClauseId);
 
-/// Why the descriptions could not all be matched.
+/// Returns why the descriptions could not all be matched.
 pub(super) fn too_long(error: Error) -> Refusal {
     match error {
         E2BIG => Refusal::new(E2BIG, "the descriptions take too long to match"),
@@ -159,7 +170,7 @@ pub(super) fn too_long(error: Error) -> Refusal {
 }
 
 impl State {
-    /// Knows a consumer, from the first time on; where it stands.
+    /// Makes the consumer known to the framework, if it is not. Returns its index in `attached`.
     fn attach(&mut self, tracer: &Arc<Tracer>) -> Result<usize> {
         if let Some(at) = self.index_of(tracer) {
             return Ok(at);
@@ -181,7 +192,8 @@ impl State {
         Ok(self.attached.len().saturating_sub(1))
     }
 
-    /// Ends all that a consumer has enabled. What is returned is to be dropped without the framework's mutex, for that waits.
+    /// Takes away all that a consumer has enabled. The caller must drop the result without the
+    /// framework's mutex, because that waits for a grace period.
     pub fn detach(&mut self, tracer: &Arc<Tracer>) -> Option<Attached> {
         let at = self.index_of(tracer)?;
         let mut gone = self.attached.remove(at).ok()?;
@@ -189,6 +201,7 @@ impl State {
             enabled.probe.unwant(enabled);
             true
         });
+        // Leaves each armed probe that no consumer wants any more, once.
         sort(&mut gone.probes, by_provider);
         let mut last = 0;
         gone.probes.retain(|probe| {
@@ -201,7 +214,7 @@ impl State {
         Some(gone)
     }
 
-    /// Links what a consumer has enabled, which begins to trace.
+    /// Links what a consumer has enabled. It traces from now on.
     pub fn publish(&mut self, tracer: &Arc<Tracer>) {
         if let Some(attached) = self
             .index_of(tracer)
@@ -212,8 +225,9 @@ impl State {
         }
     }
 
-    /// Enables what `wanted` describes for a consumer; returns how many ECBs that made. When nothing can be refused any more, `commit` is called,
-    /// which lets the consumer have the clauses. `note` gets a word on probes that could not be armed.
+    /// Enables what `wanted` describes for a consumer. Returns the number of ECBs whose probes are
+    /// armed. Once nothing can fail any more, calls `commit`, which gives the clauses to the
+    /// consumer. `note` gets a text about probes that could not be armed.
     pub fn enable(
         &mut self,
         tracer: &Arc<Tracer>,
@@ -225,7 +239,8 @@ impl State {
         self.want(at, wanted, commit, note)
     }
 
-    /// Enables the clauses that a consumer has for one description for another one as well.
+    /// Enables the clauses that a consumer has for one description for another description as well.
+    /// Returns and notes the same as [`enable`](Self::enable).
     pub fn replicate(
         &mut self,
         tracer: &Arc<Tracer>,
@@ -244,7 +259,8 @@ impl State {
         self.want(at, &wanted, || {}, note)
     }
 
-    /// Forgets what was replicated for a description. The ECBs that this has made go with their probes, or with the consumer.
+    /// Forgets the replicas for a description. Their ECBs stay until their probes or the consumer
+    /// go.
     pub fn retract(&mut self, tracer: &Arc<Tracer>, desc: &ProbeDesc) -> Result<(), Refusal> {
         let attached = self
             .index_of(tracer)
@@ -258,7 +274,8 @@ impl State {
         Ok(())
     }
 
-    /// Links and arms what `wanted` describes. When nothing can be refused any more, `commit` is called.
+    /// Retains, links and arms what `wanted` describes. Once nothing can fail any more, calls
+    /// `commit`.
     fn want(
         &mut self,
         at: usize,
@@ -266,7 +283,8 @@ impl State {
         commit: impl FnOnce(),
         note: &mut Text,
     ) -> Result<u32, Refusal> {
-        // Before anything is matched: what is made to order for one description may match another one.
+        // All descriptions first have providers make probes, because a probe that is made for one
+        // description may match another one.
         let attached = self.attached.get_mut(at).ok_or(refuse(ENODEV))?;
         let tracer = attached.tracer.clone();
         let kept = wanted.list.iter().map(Retained::price);
@@ -292,12 +310,13 @@ impl State {
         Ok(u32::try_from(armed).unwrap_or(u32::MAX))
     }
 
-    /// The probes that are described, as far as the consumer may use them. A description of which it may use none is refused.
+    /// Returns the probes that are described and that the consumer may use, with their clauses. A
+    /// description that matches only probes which the consumer may not use is refused.
     fn find(&self, at: usize, wanted: &Wanted) -> Result<KVVec<Match>, Refusal> {
         let attached = self.attached.get(at).ok_or(refuse(ENODEV))?;
         let permits = |probe: &ProbeRef| {
             let permits = self.permits_probe(&attached.tracer, probe);
-            // Nor what is over.
+            // An error means that the process has ended, or that the answer is not known.
             permits.unwrap_or(false)
         };
         let mut found = KVVec::new();
@@ -316,18 +335,19 @@ impl State {
                     let mut one = KVVec::new();
                     match self.table.get(id) {
                         Some(probe) => one.push(probe, GFP_KERNEL)?,
-                        // It has gone since it was found.
+                        // The probe has gone since the consumer got its id.
                         None => attached.tracer.miss(1),
                     }
                     one
                 }
             };
-            // A user's patterns do not mean what others have made, nor do others' what he has.
+            // A pattern does not mean probes that were made to order for another user (INV-33).
             if desc.id == 0 && is_pattern(Description::from(desc).name) {
                 let user = attached.tracer.payer.user();
                 matches.retain(|probe| probe.is_for(user));
             }
-            // What it is not told of is not refused, either: that would tell.
+            // A probe that the consumer may not know of is no match. To refuse it would tell that
+            // it exists.
             if attached.tracer.rights.is_some() {
                 let steps = ASKED_AT_ONCE.saturating_mul(matches.len() as u64);
                 patience.take(steps).map_err(too_long)?;
@@ -348,7 +368,7 @@ impl State {
         Ok(found)
     }
 
-    /// Pays for what a consumer is about to get.
+    /// Pays for the ECBs, timers and rates that a consumer is about to get.
     fn pay(&self, at: usize, found: &[Match]) -> Result<Dues, Refusal> {
         let attached = self.attached.get(at).ok_or(refuse(ENODEV))?;
         let tracer = &attached.tracer;
@@ -359,7 +379,8 @@ impl State {
         }
         let are_timers = found.iter().filter(|(probe, _)| self.hz(probe).is_some());
         dues.add_timers(are_timers.count())?;
-        // Few, by now. A probe counts once, however many clauses there are at it.
+        // A member has few timers, because `add_timers` has just limited them. A probe's rate
+        // counts once, however many clauses are at it.
         for (n, (probe, _)) in found.iter().enumerate() {
             let Some(hz) = self.hz(probe) else {
                 continue;
@@ -374,7 +395,7 @@ impl State {
         Ok(dues)
     }
 
-    /// Has a consumer know whether it is about to get probes in the kernel's code.
+    /// Notes with a consumer that it gets probes in the kernel's code, if it does.
     fn note_kernel(&self, tracer: &Tracer, found: &[Match]) {
         let is_in_kernel = |(probe, _): &Match| {
             let provider = self.provider_at(probe.provider());
@@ -385,18 +406,21 @@ impl State {
         }
     }
 
-    /// Enables probes that have just been created, for everybody who retains a description of them. Those that were created for `whom` are
-    /// others' only by descriptions whose provider is a pattern that ends with no number ([`Retained::is_anybodys`]). A consumer for which
-    /// that fails goes without, and its status says so.
+    /// Enables probes that have just been created, for every consumer that retains a description of
+    /// them. If they were made for `whom`, other consumers get them only by descriptions whose
+    /// provider is a pattern without a number at its end ([`Retained::is_anybodys`]). A consumer
+    /// for which this fails goes without, and its status counts that.
     ///
-    /// What was made to order for a user who has few timers is [his alone](super::probe::Probe::is_for).
+    /// A pattern of another user does not match a probe that was [made to order for a
+    /// member](super::probe::Probe::is_for).
     pub fn enable_new(&mut self, created: &[ProbeRef], whom: Option<&Arc<Tracer>>) {
-        // They were made together, for the same one.
+        // All were made together, for the same user.
         let Some(first) = created.first() else {
             return;
         };
         let owner = whom.map(|tracer| self.index_of(tracer));
-        // Whose call it is does not go without for what others of his user have.
+        // The consumer whose call this is comes first. Otherwise the comparisons for other
+        // consumers of its user could use up its allowance.
         let others = (0..self.attached.len()).filter(|at| owner != Some(Some(*at)));
         for at in Iterator::chain(owner.flatten().into_iter(), others) {
             let attached = self.attached.get(at);
@@ -412,8 +436,9 @@ impl State {
         self.arm_new(created);
     }
 
-    /// Notes for everybody who retains a description of probes that `module` may have of the provider `index`, that there are none. How
-    /// many nobody knows: each description counts for one.
+    /// Notes that the probes of `module` of the provider `index` could not be created, with every
+    /// consumer that retains a description which may match them. Their number is unknown, so each
+    /// description counts as one.
     pub fn miss(&self, index: u32, module: &[u8]) {
         let Some(provider) = self.provider_at(index) else {
             return;
@@ -435,7 +460,8 @@ impl State {
         if !may_be || !attached.retained.iter().any(which) {
             return;
         }
-        // Whose call it is that makes them, and whether that ends, is no matter.
+        // The call that creates the probes may be another consumer's. Whether its caller is killed
+        // does not matter here.
         let patience = tracer.patience(self.occasion).deaf();
         let Ok(Permitted { list, unknown }) = self.permitted(&tracer, created, &patience) else {
             return tracer.miss(1);
@@ -451,7 +477,8 @@ impl State {
             .and_then(|()| {
                 attached.each_new(&self.table, created, which, &patience, |one| {
                     count = count.saturating_add(1);
-                    // Where there is no memory for one there is none for the others.
+                    // If there was no room or memory for one, do not try the others: the consumer
+                    // gets none of them.
                     if found.len().saturating_add(1) == count && attached.may_have(count) {
                         let _ = found.push(one, GFP_KERNEL);
                     }
@@ -478,7 +505,7 @@ impl State {
         }
     }
 
-    /// Those of `created` that a consumer may have.
+    /// Returns those of `created` that a consumer may have.
     fn permitted(
         &self,
         tracer: &Tracer,
@@ -513,7 +540,7 @@ impl State {
 }
 
 impl Attached {
-    /// Whether the consumer may have `more` ECBs than it has.
+    /// Whether the consumer may have `more` ECBs in addition to those that it has.
     fn may_have(&self, more: usize) -> bool {
         let most = match self.tracer.engine.privileges().kernel {
             true => ECBS_MAX,
@@ -522,7 +549,8 @@ impl Attached {
         self.probes.len().saturating_add(more) <= most
     }
 
-    /// What replicates the enablings of `repl`'s first description: each that has it once more, for the second.
+    /// Returns the replicas for `repl.create`: one for each retained description that equals
+    /// `repl.matching`.
     fn replicas(&self, repl: &ReplDesc) -> Result<Wanted> {
         let from = Description::from(&repl.matching);
         let mut wanted = Wanted {
@@ -548,7 +576,8 @@ impl Attached {
         Ok(wanted)
     }
 
-    /// Forgets the replicas for a description; gives what was paid for them, as far as their memory is given back.
+    /// Forgets the replicas for a description. Returns the number of bytes to refund; `None` if
+    /// there were no replicas.
     fn retract(&mut self, desc: &ProbeDesc) -> Option<usize> {
         let to = Description::from(desc);
         let (mut last, mut paid) = (None, 0usize);
@@ -563,14 +592,15 @@ impl Attached {
             if !is_for {
                 return true;
             }
-            // Those of an enabling follow one another, and were replicated together.
+            // The replicas of an enabling follow each other, because one call made them.
             if last.replace(one.enabling) != Some(one.enabling) {
                 *enablings = enablings.saturating_sub(1);
             }
             paid = paid.saturating_add(one.price());
             false
         });
-        // What is left is paid for twice over. Where there is no memory for a shorter list, all of it stays paid.
+        // A list may have room for twice what it holds, because each replica is paid for twice. If
+        // there is no memory for a shorter list, nothing is refunded.
         let most = retained.len().saturating_mul(2).saturating_add(SPARE);
         if retained.capacity() > most {
             let mut copy = KVVec::new();
@@ -582,8 +612,8 @@ impl Attached {
         (paid > 0).then_some(paid)
     }
 
-    /// Calls `f` with those of `created` that are described by `which`, and the clauses that they are described for. Errors: as
-    /// [`Patience::take`].
+    /// Calls `f` for each match of one of `created` with a retained description for which `which`
+    /// holds. Fails like [`Patience::take`].
     fn each_new(
         &self,
         table: &Table,
@@ -607,7 +637,8 @@ impl Attached {
         Ok(())
     }
 
-    /// How many descriptions may be of probes of this provider in this module. One that says neither, as `END`, hardly is.
+    /// Counts the retained descriptions that may match probes of this provider in this module. A
+    /// description with neither provider nor module, such as `END`, is not counted.
     fn descriptions_of(&self, provider: &[u8], module: &[u8]) -> usize {
         let fits = |part: &[u8], name: &[u8]| part.is_empty() || glob::matches(part, name);
         let retained = self.retained.iter().filter(|r| {
@@ -618,7 +649,7 @@ impl Attached {
         retained.count()
     }
 
-    /// Makes sure that [`retain`](Self::retain) will find room.
+    /// Checks the limits and makes room for [`retain`](Self::retain).
     fn make_room(&mut self, wanted: &Wanted) -> Result<(), Refusal> {
         if self.enablings.saturating_add(wanted.enablings) > RETAIN_MAX {
             return Err(Refusal::new(ENOSPC, "too many retained enablings"));
@@ -636,14 +667,15 @@ impl Attached {
                 enabling: self.next.wrapping_add(entry.enabling),
                 ..*entry
             };
-            // There is room: it was made.
+            // Cannot fail: `make_room` has reserved the room.
             let _ = self.retained.push_within_capacity(entry);
         }
         self.enablings = self.enablings.saturating_add(wanted.enablings);
         self.next = self.next.wrapping_add(wanted.enablings);
     }
 
-    /// Takes the ECBs away that wait for a probe which is not armed or not there; `gone` is told them.
+    /// Takes away the waiting ECBs whose probe is not armed or not live. Calls `gone` with each
+    /// node. Does nothing once the consumer traces: its ECBs are on lists then.
     pub(super) fn give_up(&mut self, writer: &mut Writer, mut gone: impl FnMut(&Enabled)) {
         if self.tracing {
             return;
@@ -659,8 +691,9 @@ impl Attached {
         });
     }
 
-    /// Frees what is left of ECBs that were taken away, as far as nobody can be looking at it. Of their probes this makes no use
-    /// any more.
+    /// Frees the memory of ECBs that were taken away, as far as a grace period has passed, and
+    /// forgets retired probes. The nodes that are freed hold these probes
+    /// ([`Held`](super::probe::Held)), so the probes are forgotten first.
     pub(super) fn shed(&mut self, writer: &mut Writer) {
         let before = self.probes.len();
         self.probes.retain(|probe| !probe.is_retired());
@@ -669,7 +702,7 @@ impl Attached {
         self.links.shed(writer);
     }
 
-    /// Links the ECBs that wait, and tells of what their probes have missed meanwhile.
+    /// Links the waiting ECBs, and counts what their probes have missed since the ECBs were added.
     fn publish(&mut self, writer: &mut Writer) {
         let mut missed = 0u64;
         self.links.publish(writer, |enabled| {
@@ -679,8 +712,9 @@ impl Attached {
         self.tracer.miss(missed.saturating_sub(before));
     }
 
-    /// Gives each of `found` its ECB, or none of them any. `dues` are paid for those. `commit` is called when that cannot fail any
-    /// more, and before any ECB can be seen.
+    /// Gives each of `found` its ECB, or none of them if that fails. `dues` have been paid for
+    /// them. Calls `commit` once nothing can fail any more, and before a firing can see any of the
+    /// ECBs.
     fn link(
         &mut self,
         writer: &mut Writer,
@@ -695,7 +729,7 @@ impl Attached {
             let ecb = binding.bind(*clause, probe.id())?;
             ecbs.push(New::of(probe, ecb), GFP_KERNEL)?;
         }
-        // Those of a probe one after the other, in the order of the clauses.
+        // ECBs of the same probe become neighbours, in the order of their clauses.
         let key = |new: &New| (new.probe.id(), new.ecb.epid);
         sort(&mut ecbs, |a, b| key(a) < key(b));
         self.probes.reserve(found.len(), GFP_KERNEL)?;
@@ -704,7 +738,7 @@ impl Attached {
         self.dues.merge(dues);
         binding.keep();
         for new in &ecbs {
-            // There is room: it was reserved.
+            // Cannot fail: the room was reserved above.
             let _ = self.probes.push_within_capacity(new.probe);
         }
         if ecbs.iter().any(|new| new.probe.is_wanted()) {
@@ -720,7 +754,8 @@ impl Attached {
         Ok(())
     }
 
-    /// Appends those of `ecbs` whose probes the consumer has enabled already. They are in the order of their probes.
+    /// Appends those of `ecbs` at probes where the consumer has a node already. `ecbs` is sorted by
+    /// probe.
     fn append(&mut self, ecbs: &mut [New]) {
         for enabled in self.links.values() {
             let id = enabled.probe.id();
@@ -732,7 +767,7 @@ impl Attached {
                 if reads_user(&self.tracer, new) {
                     enabled.probe.read_user(enabled);
                 }
-                // Of what does not wait nothing will be told.
+                // `publish` reports only what waiting nodes have missed.
                 let before = if self.tracing {
                     0
                 } else {
@@ -743,7 +778,7 @@ impl Attached {
         }
     }
 
-    /// Adds the ECBs of a probe that the consumer has not enabled yet.
+    /// Adds a node for the ECBs at a probe where the consumer has none.
     fn add(&mut self, ecbs: &[New]) {
         let Some((New { probe, ecb, .. }, others)) = ecbs.split_first() else {
             return;
@@ -757,7 +792,9 @@ impl Attached {
             probe.read_user(&enabled);
         }
         self.missed_before = self.missed_before.saturating_add(missed_of(&enabled));
-        // There is room: it was reserved. What fires for one consumer at a time the engine knows, and nobody else walks over it.
+        // Cannot fail: `link` has reserved the room. `BEGIN`, `END` and `ERROR` are on no list,
+        // because the engine knows their ECBs and no other consumer's firing is to pass them
+        // (INV-28).
         let _ = match self.tracer.engine.is_own(probe.id()) {
             true => self.links.add_apart(probe.enabled(), enabled),
             false => self.links.add(probe.enabled(), enabled),
@@ -770,7 +807,7 @@ impl Attached {
 struct New {
     probe: ProbeRef,
     ecb: Ecb,
-    /// It fires after others that the consumer had at the probe.
+    /// The consumer has a node at the probe already, and the ECB was appended to it.
     is_appended: bool,
 }
 
@@ -783,19 +820,19 @@ impl New {
         }
     }
 
-    /// Whether both are at the same probe.
+    /// Whether both ECBs are at the same probe.
     fn is_beside(&self, other: &Self) -> bool {
         self.probe.id() == other.probe.id()
     }
 }
 
-/// Whether the clause loads user memory.
+/// Whether the ECB's clause loads user memory.
 fn reads_user(tracer: &Tracer, new: &New) -> bool {
     let in_memory = new.probe.has_args_in_memory();
     tracer.engine.reads_user(new.ecb.clause, in_memory)
 }
 
-/// How often parts of the probe could not be enabled, for all clauses together.
+/// Returns how often a part of the probe could not be enabled, times the number of clauses.
 fn missed_of(enabled: &Enabled) -> u64 {
     enabled
         .probe

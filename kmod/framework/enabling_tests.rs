@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Tests of enabling: what is refused, for whatever reason, leaves nothing; what appears later is enabled or counted.
+//! Tests of enabling: a refusal, for whatever reason, leaves nothing, and probes that appear later
+//! are enabled or counted.
 
 #[path = "../engine/tests/common/dof.rs"]
 mod dof;
@@ -48,11 +49,11 @@ const LIMITS: Limits = Limits {
     memory: 10,
 };
 
-/// A provider that keeps account of what is armed. Probes called `bad` cannot be; `made` is made to order; of what is
-/// called `never` nothing can be made.
+/// A provider that records which probes are armed. Probes called `bad` cannot be armed, probes
+/// called `made...` are made to order, and making `never` fails.
 #[derive(Default)]
 struct Fake {
-    /// What it asks of its consumers.
+    /// The privileges that its consumers need.
     needs: u32,
     armed: Mutex<BTreeSet<u32>>,
 }
@@ -102,9 +103,9 @@ impl Provider for Fake {
     }
 }
 
-/// A framework with the probes `fake:::one`, `two`, `three`, `bad`.
+/// A framework with the probes `fake:::one`, `two`, `three` and `bad`.
 struct World {
-    /// Never dropped, like the table in it.
+    /// Never dropped, and neither is its table.
     state: ManuallyDrop<State>,
     fake: Arc<Fake>,
     index: u32,
@@ -116,10 +117,10 @@ impl World {
         Self::with(0)
     }
 
-    /// The same, of probes for those who have these privileges.
+    /// As [`new`](Self::new), with probes that need these privileges.
     fn with(needs: u32) -> Self {
         let table = ManuallyDrop::into_inner(table());
-        // SAFETY: this test's lists are its own.
+        // SAFETY: the lists of this test are used by no other thread.
         let writer = unsafe { Writer::new() };
         let mut state = ManuallyDrop::new(State::new(table, writer));
         let fake = Arc::new(Fake {
@@ -166,7 +167,7 @@ impl World {
         self.tracer_of(u32::MAX, privileges, rights, payer)
     }
 
-    /// One whose `ERROR` is this probe.
+    /// A consumer whose `ERROR` is the probe with this id.
     fn tracer_of(
         &self,
         error: u32,
@@ -204,7 +205,7 @@ impl World {
         Ok((matched, words(note)))
     }
 
-    /// What `GO` does.
+    /// Begins to trace, like `GO`.
     fn begin(&mut self, tracer: &Arc<Tracer>) {
         tracer.engine.go().unwrap();
         self.state.publish(tracer);
@@ -223,7 +224,7 @@ impl World {
         self.fake.armed.lock().unwrap().clone()
     }
 
-    /// All that can be seen of what `tracer` has.
+    /// Everything of `tracer` that can be observed.
     fn picture(&self, tracer: &Arc<Tracer>) -> impl PartialEq + std::fmt::Debug {
         let ecbs = self.probes.iter().map(|probe| {
             let entries = probe.enabled().iter(&CpuGuard);
@@ -273,7 +274,7 @@ fn desc(name: &str) -> ProbeDesc {
     desc
 }
 
-/// A clause for each `fake:::name`, and an option.
+/// An enabling with a clause for each `fake:::name`, and an option.
 fn image(names: &[&str]) -> Enabling {
     let mut image = Image::default();
     image.option(Opt::Bufsize, 8192);
@@ -287,7 +288,7 @@ fn image(names: &[&str]) -> Enabling {
 fn clauses_become_ecbs_and_go_with_their_consumer() {
     let mut w = World::new();
     let (a, b) = (w.consumer(), w.consumer());
-    // The glob gets what is made for another clause of the same request.
+    // The glob also matches the probe that is made for another clause of the same request.
     let (matched, note) = w.enable(&a, &image(&["*", "made", "one"])).ok().unwrap();
     assert_eq!(matched, 6);
     assert!(note.starts_with("1 probe could not be enabled, among them fake:::bad"));
@@ -332,7 +333,7 @@ fn what_is_made_for_one_is_others_by_a_pattern_without_a_number() {
         .for_each(|tracer| drop(w.state.detach(tracer)));
 }
 
-/// A member of the tracing group, as one of this user's consumers.
+/// A consumer of a member.
 fn member(w: &World, users: &mut Users) -> Arc<Tracer> {
     let weak = Privileges {
         kernel: false,
@@ -343,7 +344,7 @@ fn member(w: &World, users: &mut Users) -> Arc<Tracer> {
     w.tracer(weak, None, payer)
 }
 
-/// Others wait for the mutex as long as a user's call is under way.
+/// Other tasks wait for the mutex during a member's call, so the call may not make many probes.
 #[test]
 fn a_user_has_few_probes_made_in_a_call() {
     let mut w = World::with(PRIV_USER);
@@ -368,7 +369,7 @@ fn a_user_has_few_probes_made_in_a_call() {
     [own, root].iter().for_each(|one| drop(w.state.detach(one)));
 }
 
-/// So they do as long as a new probe is compared with all that a user's consumers have described.
+/// They also wait while a new probe is compared with the descriptions of a member's consumers.
 #[test]
 fn a_users_consumers_have_little_compared_with_what_is_new() {
     let mut w = World::with(PRIV_USER);
@@ -387,7 +388,7 @@ fn a_users_consumers_have_little_compared_with_what_is_new() {
     });
     let root = w.consumer();
     w.enable(&root, &image(&[glob, "*7*"])).ok().unwrap();
-    // One can have that compared, and not two.
+    // The steps are enough for one consumer, but not for two.
     let most = (STEPS * 3 / 4 / each) as usize;
     let names: Vec<String> = (0..most).map(name).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -403,7 +404,8 @@ fn a_users_consumers_have_little_compared_with_what_is_new() {
         .for_each(|one| drop(w.state.detach(one)));
 }
 
-/// What is lost where RCU is not watching is told to those who have probes in the kernel's code, now or once they appear.
+/// Firings that are not executed where RCU is not watching are reported to consumers that have
+/// probes in the kernel's code, from their first such probe on.
 #[test]
 fn who_has_probes_in_the_kernel_is_known() {
     let mut apart = World::with(PRIV_USER);
@@ -434,7 +436,7 @@ fn probes_of_the_kernel_are_for_those_who_have_rights_over_it() {
         let tracer = w.consumer_with(weak);
         let other = w.consumer();
         let one = w.enable(&tracer, &image(&["one"]));
-        // What matches nothing is refused to nobody, and waits.
+        // A description that matches nothing is never refused, and is retained.
         w.enable(&tracer, &image(&["later"])).ok().unwrap();
         if permitted {
             assert_eq!(one.ok().unwrap().0, 1);
@@ -450,11 +452,12 @@ fn probes_of_the_kernel_are_for_those_who_have_rights_over_it() {
     }
 }
 
-/// Tries `enabling` with ever more memory until there is enough; each time before, everything is as it was.
+/// Repeats an enabling with more memory each time until it succeeds. Before that, each attempt
+/// changes nothing.
 fn with_ever_more_memory(limit: impl Fn(Option<usize>)) -> usize {
     let mut w = World::new();
     let tracer = w.consumer();
-    // Names that are interned, and room for EPIDs, stay.
+    // Makes the names and the room for EPIDs, which stay after an attempt.
     w.enable(&tracer, &image(&["one"])).ok().unwrap();
     let enabling = image(&["t*", "made", "one"]);
     let before = w.picture(&tracer);
@@ -492,7 +495,7 @@ fn a_refusal_in_the_middle_leaves_nothing() {
     assert_eq!(refusal.errno, ENODEV);
     assert_eq!(w.picture(&tracer), before);
     assert_eq!(tracer.engine.option(Opt::Bufsize), UNSET);
-    // Not even the probe that was made before the refusal is there.
+    // The probe that was made before the refusal is gone as well.
     assert_eq!(w.enable(&tracer, &image(&["half"])).ok().unwrap().0, 0);
     let refusal = w.replicate(&tracer, "one", "two").unwrap_err();
     assert_eq!(
@@ -513,14 +516,14 @@ fn replicas_are_enablings_of_their_own() {
         .map(|epid| tracer.engine.eprobe(epid, |d, _| d.size).unwrap())
         .into();
     assert_eq!(clauses, [12, 12]);
-    // Doubling comes to an end.
+    // Doubling reaches a limit.
     let doubled = (0..).find_map(|n| w.replicate(&tracer, "one", "one").err().map(|r| (n, r)));
     let (rounds, refusal) = doubled.unwrap();
     assert_eq!(
         told(refusal),
         (ENOSPC, "too many retained enablings".into())
     );
-    // One enabling for the replica to "two", so that 2^10 do not fit.
+    // The replica for "two" is an enabling too, so 2^10 do not fit.
     assert_eq!(1 << (rounds + 1), RETAIN_MAX);
 }
 
@@ -562,7 +565,8 @@ fn descriptions_are_limited() {
     assert_eq!(w.picture(&tracer), before);
 }
 
-/// Descriptions cost who waits for the mutex, so whoever has no rights over the kernel has few of those that cost much.
+/// Matching makes other tasks wait for the mutex. So a consumer without rights over the kernel may
+/// have few descriptions that take long to match.
 #[test]
 fn what_takes_long_to_match_is_refused() {
     let mut w = World::with(PRIV_USER);
@@ -586,7 +590,8 @@ fn what_takes_long_to_match_is_refused() {
     assert_eq!(w.enable(&strong, &many).ok().unwrap().0, 0);
 }
 
-/// Nor do its descriptions hold up whoever makes probes: it goes without those, and its status says so.
+/// Its descriptions do not delay a call that makes probes, either: it goes without these probes,
+/// and its status counts them.
 #[test]
 fn probes_that_take_long_to_match_are_missed() {
     let mut w = World::with(PRIV_USER);
@@ -643,14 +648,14 @@ fn probes_that_appear_are_enabled_or_counted() {
     let late = w.create(&["late"])[0];
     assert!(w.armed().contains(&late.id()));
     assert_eq!(walked(late), 2);
-    // A second one of this name cannot be armed: whoever wants it is told.
+    // A second probe with this name cannot be armed. Its consumer is notified.
     w.create(&["bad"]);
     assert_eq!((all.missed(), some.missed()), (1, 0));
     w.state.remove(w.index, &[late]);
     assert!(!w.armed().contains(&late.id()));
     assert_eq!(walked(late), 0);
 
-    // It comes back when there is no memory for its ECBs.
+    // The probe comes back while there is no memory for its ECBs.
     let (index, state) = (w.index, &mut w.state);
     state
         .populate(index, |batch| {
@@ -689,12 +694,12 @@ fn probes_that_cannot_appear_are_counted_by_who_describes_their_module() {
     w.enable(&all, &image(&["*", "one"])).ok().unwrap();
     w.state.miss(w.index, b"module");
     assert_eq!((all.missed(), none.missed()), (2, 0));
-    // Of no provider that there is.
+    // There is no provider with this index.
     w.state.miss(w.index + 1, b"module");
     assert_eq!(all.missed(), 2);
 }
 
-/// All ECBs of a consumer at a probe, in their order.
+/// All ECBs of a consumer at a probe, in order.
 fn ecbs(at: &Enabled) -> Vec<Ecb> {
     let mut all = Vec::new();
     let end = at.find_map(|ecb| {
@@ -705,7 +710,7 @@ fn ecbs(at: &Enabled) -> Vec<Ecb> {
     all
 }
 
-/// How many ECBs there are at a probe.
+/// Number of ECBs at a probe.
 fn walked(probe: ProbeRef) -> usize {
     let nodes = probe.enabled().iter(&CpuGuard);
     let counted = |at: &Enabled| {
@@ -715,12 +720,13 @@ fn walked(probe: ProbeRef) -> usize {
     nodes.map(counted).sum()
 }
 
-/// How many consumers a firing passes.
+/// Number of consumers that a firing passes.
 fn passed(probe: ProbeRef) -> usize {
     probe.enabled().iter(&CpuGuard).count()
 }
 
-/// Nobody walks over what another consumer has enabled of a probe that fires for one at a time, and the probe is wanted all the same.
+/// Probes that fire for one consumer at a time have no list, so no firing passes another consumer's
+/// ECBs. They still count as wanted.
 #[test]
 fn a_consumers_own_probes_are_on_no_list() {
     let mut w = World::new();
@@ -745,7 +751,8 @@ fn the_deadman_kills_what_starves_or_is_left_alone() {
     const SECOND: u64 = 1_000_000_000;
     let (timeout, user) = (10 * SECOND, 30 * SECOND);
     let mut w = World::new();
-    // One is asked for every 5 s, one for 20 s only; of one the beats end after 20 s, and one has ended by itself.
+    // The first gets control calls every 5 s, the second for 20 s only. The beats of the third end
+    // after 20 s. The fourth has stopped.
     let [asked, left, starving, stopped] = [(); 4].map(|()| w.consumer());
     for tracer in [&asked, &left, &starving, &stopped] {
         tracer.engine.go().unwrap();
@@ -773,10 +780,10 @@ fn the_deadman_kills_what_starves_or_is_left_alone() {
             }
         }
     }
-    // The last beat of the second counted at 49 s.
+    // The last beat of the second one counted at 49 s.
     assert_eq!(killed, [0, 59, 30, 0]);
     assert_eq!(asked.engine.activity(), Activity::Active);
-    // The machine stands still for an hour.
+    // The machine is stopped for an hour.
     asked.watch(3600 * SECOND, SECOND, timeout, |_| 0);
     assert_eq!(asked.engine.activity(), Activity::Active);
     for second in 3601..3606 {
@@ -785,7 +792,7 @@ fn the_deadman_kills_what_starves_or_is_left_alone() {
     assert_eq!(asked.engine.activity(), Activity::Active);
     asked.watch(3606 * SECOND, SECOND, timeout, |_| 0);
     assert_eq!(asked.engine.activity(), Activity::Killed);
-    // A CPU that does not live, on a machine that does.
+    // One CPU shows no life, but the machine does.
     let alone = w.consumer();
     alone.engine.go().unwrap();
     alone.engine.activate();
@@ -802,7 +809,8 @@ fn the_deadman_kills_what_starves_or_is_left_alone() {
     assert_eq!(alone.engine.activity(), Activity::Killed);
 }
 
-/// A provider that comes again has its place and its probes' ids; nobody takes its name meanwhile but itself.
+/// A provider that comes back gets its old index, and its probes their old ids. Meanwhile no other
+/// provider can take its name.
 #[test]
 fn a_provider_comes_again() {
     let mut world = World::new();

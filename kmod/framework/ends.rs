@@ -3,7 +3,8 @@
 
 //! `dtrace:::BEGIN`, `END` and `ERROR`: a consumer's own events.
 //!
-//! Their provider `dtrace` is part of the framework, which fires them itself, each for one consumer: there is nothing to arm.
+//! Their provider `dtrace` is part of the framework, which fires each of them for one consumer at a
+//! time. So there is nothing to arm.
 
 use super::probe::ProbeRef;
 use super::provider::{Batch, Failed, Provider};
@@ -22,7 +23,7 @@ pub struct Ends {
 }
 
 impl Ends {
-    /// Creates them, in a batch of the provider's.
+    /// Creates the three probes, in a batch of the provider.
     pub fn create(batch: &mut Batch<'_>) -> Result<Self> {
         Ok(Self {
             begin: batch.create(b"", b"", b"BEGIN", 0)?,

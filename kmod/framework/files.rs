@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Files that a consumer has not looked into: what processes map that it may want probes in.
+//! Files that a consumer does not know: processes map them, and they may have probes that the
+//! consumer wants (INV-26).
 //!
-//! A program's own probes are known from its file alone. So a consumer that traces programs which begin later has every process wait that
-//! maps a file to execute it, looks into the file, and says of one that has nothing for it that it knows it. Nobody waits for such a
-//! file again, until it is written to.
+//! A program's own probes are known from its file alone. So a consumer that traces programs which
+//! begin later has every process wait that maps an unknown file to execute it. The consumer looks
+//! into the file, and declares it as known if it has nothing to trace. No process waits for a known
+//! file again until the file is written to.
 //!
-//! The whole system must not come to wait for a consumer that is stopped: when one process has waited in vain nobody else waits until the
-//! consumer asks again. Nor does who is in a system call at the end of which its tracer (`ptrace()`) may stop it, for ever. The consumer is
-//! told of them.
+//! A consumer that is stopped must not hold up the whole system. So after one process has waited in
+//! vain, none waits until the consumer asks again. A process also does not wait in a system call at
+//! whose end a tracer (`ptrace()`) may stop it, which may be for ever. The consumer is notified of
+//! the processes that do not wait.
 
 use crate::sys::births;
 use crate::sys::mappings::FileId;
@@ -21,15 +24,16 @@ use kernel::prelude::*;
 use kernel::rbtree::{RBTree, RBTreeNode};
 use kernel::sync::{new_spinlock, SpinLock};
 
-/// Most files that are remembered. When there are more they are asked for anew.
+/// Maximum number of files that are remembered. If there are more, all are forgotten, and processes
+/// wait for them anew.
 const KNOWN_MAX: usize = 65_536;
-/// Most processes that are told of and do not wait, at a time.
+/// Maximum number of processes that do not wait and of which the consumer has yet to be notified.
 const TOLD_MAX: usize = 256;
 
-/// The files that are known, and who is asked for.
+/// The known files, and the processes that have to wait for unknown ones.
 #[pin_data]
 pub struct Files {
-    /// Read where nobody may sleep.
+    /// Also locked where sleeping is not allowed, so no holder sleeps.
     #[pin]
     state: SpinLock<State>,
     consumer: Option<Pid>,
@@ -38,31 +42,34 @@ pub struct Files {
 struct State {
     known: RBTree<FileId, ()>,
     count: usize,
-    /// Processes that are named.
+    /// Processes that the consumer has named.
     named: KVec<Process>,
-    /// How long every other process waits, ms; `None`: they are not asked for.
+    /// Time for which all other processes wait, ms; `None` if they do not wait.
     all: Option<u32>,
-    /// How long those wait that are named, ms.
+    /// Time for which the named processes wait, ms.
     wait: u32,
-    /// Somebody has waited in vain since the consumer asked.
+    /// A process has waited in vain since the consumer last asked.
     in_vain: bool,
+    /// Processes that do not wait and of which the consumer has yet to be notified. Has a fixed
+    /// capacity, because a push must not allocate.
     told: KVec<Pid>,
 }
 
-/// What is to be done with a process.
+/// What happens to a process.
 pub enum Then {
-    /// Nothing.
+    /// The consumer does not care.
     Nothing,
     /// It waits, for so many ms.
     Waits(u32),
-    /// It does not wait, and the consumer is told.
+    /// It does not wait, and the consumer is notified.
     IsTold,
-    /// It does not wait, and there is no room to say so.
+    /// It does not wait, and there is no room to note it for the consumer.
     IsLost,
 }
 
 impl Files {
-    /// No files.
+    /// Makes an empty set of files. The current process is the consumer, which never waits for
+    /// itself.
     pub fn new() -> impl PinInit<Self> {
         let state = State {
             known: RBTree::new(),
@@ -79,7 +86,8 @@ impl Files {
         })
     }
 
-    /// Asks for a process, or for all.
+    /// Has a process, or all processes, wait for unknown files from now on. `ENOSPC` if too many
+    /// are named. May sleep.
     pub fn ask(&self, process: Option<Process>, wait: u32) -> Result {
         let mut room = KVec::with_capacity(TOLD_MAX, GFP_KERNEL)?;
         let mut state = self.state.lock();
@@ -102,7 +110,7 @@ impl Files {
         Ok(named.push(process, GFP_ATOMIC)?)
     }
 
-    /// Learns that a file has nothing for the consumer.
+    /// Notes that a file has nothing for the consumer. May sleep.
     pub fn know(&self, file: FileId) -> Result {
         if self.knows(file) {
             return Ok(());
@@ -128,7 +136,7 @@ impl Files {
         self.state.lock().known.get(&file).is_some()
     }
 
-    /// The current process maps a file. Does not sleep.
+    /// Decides what happens to the current process, which maps a file. Does not sleep.
     pub fn mapped(&self, file: FileId) -> Then {
         let mut state = self.state.lock();
         if state.known.get(&file).is_some() {
@@ -137,7 +145,7 @@ impl Files {
         self.then(&mut state)
     }
 
-    /// The current process has registered probes. Does not sleep.
+    /// Decides what happens to the current process, which has registered probes. Does not sleep.
     pub fn registered(&self) -> Then {
         self.then(&mut self.state.lock())
     }
@@ -167,19 +175,20 @@ impl Files {
         Then::IsLost
     }
 
-    /// A process has waited in vain.
+    /// Notes that a process has waited in vain.
     pub fn waited_in_vain(&self) {
         self.state.lock().in_vain = true;
     }
 
-    /// The consumer asks: the next process that it is to be told of and that does not wait.
+    /// Returns a process that does not wait and of which the consumer has yet to be notified. The
+    /// consumer answers, so processes may wait again.
     pub fn next(&self) -> Option<Pid> {
         let mut state = self.state.lock();
         state.in_vain = false;
         state.told.pop()
     }
 
-    /// Whether there is one.
+    /// Whether there is such a process.
     pub fn has_told(&self) -> bool {
         !self.state.lock().told.is_empty()
     }

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! The way from a provider into the consumers: [`fire`].
+//! The way from a provider to the consumers: [`fire`].
 //!
-//! A probe may fire wherever the kernel runs. The first thing done is therefore to take this CPU
-//! ([`CpuGuard::enter`]): interrupts go off and a per-CPU flag goes up. Where the flag was up already, the probe was hit by our own
-//! work (a traced function that the machine calls, a page fault of a load) or by an NMI on top of it; the
-//! firing is left, and counted for each consumer that it is lost to. Behind the guard this CPU's buffers are ours alone, so
-//! nothing below takes a lock.
+//! A probe may fire wherever the kernel runs. So the first step takes this CPU
+//! ([`CpuGuard::enter`]): interrupts go off and a per-CPU flag is set (INV-4). If the flag was set
+//! already, the probe was hit by the module's own work (a traced function that the machine calls, a
+//! page fault of a load) or by an NMI on top of it. That firing is not executed, and is counted for
+//! each consumer at the probe. With the guard held, this CPU's buffers belong to this firing alone,
+//! so nothing below takes a lock.
 //!
-//! With interrupts off we are also within an RCU read-side critical section: the list of ECBs cannot be
-//! freed under us. That holds only where RCU is watching, which is why a provider must not call [`fire`] from
-//! code that runs outside RCU's sight (ftrace: `FTRACE_OPS_FL_RCU`).
+//! Code with interrupts off is an RCU read-side critical section, so no node of the list of ECBs is
+//! freed during a firing. That holds only where RCU is watching, so [`CpuGuard::enter`] refuses
+//! elsewhere. Such a firing is counted for the CPU alone, because no list of consumers may be read
+//! there.
 //!
-//! Arguments are not fetched here. [`FireArgs`] says where they are, and the machine takes those that the program
-//! asks for, so that a probe whose predicate looks at `pid` alone pays for nothing else.
+//! Arguments are not fetched here. [`FireArgs`] says where they are, and the machine fetches those
+//! that a program reads. So a probe whose predicate reads only `pid` pays for nothing else.
 
 use super::ecb;
 use super::machine::KernelMachine;
@@ -25,38 +27,41 @@ use crate::sys::percpu::{CpuGuard, Nested, NoGracePeriod};
 use crate::sys::regs::Regs;
 use crate::sys::stack;
 
-/// Where a firing's arguments are.
+/// Where the arguments of a firing are.
 #[derive(Clone, Copy)]
 pub enum Args<'a> {
-    /// At hand; those beyond the slice are 0.
+    /// In this slice; those beyond it are 0.
     Words(&'a [u64]),
     /// In the registers and on the stack of a kernel function that has just been called.
     Function(&'a Regs),
-    /// In the registers that the current task entered the kernel with: `arg0` to `arg5` of a system call.
+    /// In the registers with which the current task entered the kernel: `arg0` to `arg5` of a
+    /// system call.
     Syscall,
-    /// In these registers, which the current task entered the kernel with, and on its stack: a function of the program has just been
-    /// called.
+    /// In these registers, with which the current task entered the kernel, and on its stack: a
+    /// function of the program has just been called.
     Called(&'a Regs),
-    /// A function of the program returns: where, and the general registers of its result.
+    /// A function of the program returns: the place of the return, and the general registers of its
+    /// result.
     Returned(&'a [u64; 3]),
-    /// To be computed.
+    /// Computed when a program reads them.
     Computed(&'a dyn Arguments),
 }
 
-/// Arguments that are computed when a program asks for them.
+/// Arguments that are computed when a program reads them.
 pub trait Arguments {
-    /// Argument `n`; 0 beyond the last. An error: where it would lie nothing can be loaded.
+    /// Returns argument `n`; 0 beyond the last one. The error is the address of an argument that
+    /// cannot be loaded.
     fn arg(&self, n: usize) -> Result<u64, u64>;
 }
 
-/// Why a probe fires. It matters to consumers that do not see everything.
+/// Why a probe fires. This matters for consumers that do not see everything.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
-    /// The current task has come by.
+    /// The current task has reached the probe.
     Passage,
-    /// An interrupt has stopped the current task, at whatever it was doing.
+    /// An interrupt has stopped the current task, whatever it was doing.
     Sample,
-    /// It is time. Whom that has stopped is of no interest.
+    /// A time has come. Which task the interrupt has stopped does not matter.
     Tick,
 }
 
@@ -66,18 +71,18 @@ pub struct FireArgs<'a> {
     pub(super) args: Args<'a>,
     pub(super) caller: u64,
     pub(super) errno: i32,
-    /// `caller` is an instruction that was interrupted.
+    /// `caller` is the address of an interrupted instruction.
     pub(super) sampled: bool,
     pub(super) cause: Cause,
-    /// The arguments are the kernel's business.
+    /// The arguments tell of the kernel's inside.
     pub(super) of_kernel: bool,
-    /// The current program has come here by itself, or was interrupted.
+    /// The current program has reached the probe itself, or was interrupted in user mode.
     pub(super) in_program: bool,
     pub(super) regs: Option<&'a Regs>,
 }
 
 impl<'a> FireArgs<'a> {
-    /// A firing with `args`, of which nothing else is known.
+    /// A firing with `args` of which nothing else is known.
     #[inline]
     pub const fn new(args: Args<'a>) -> Self {
         Self {
@@ -92,57 +97,61 @@ impl<'a> FireArgs<'a> {
         }
     }
 
-    /// Why the probe fires, unless somebody has come by.
+    /// Sets why the probe fires; unless set, [`Cause::Passage`].
     #[inline]
     pub const fn cause(mut self, cause: Cause) -> Self {
         self.cause = cause;
         self
     }
 
-    /// The firing interrupted the kernel, or nobody knows what: who has no rights over the kernel is not told where.
+    /// Notes that the firing interrupted the kernel, or unknown code. Consumers without rights over
+    /// the kernel do not see where.
     #[inline]
     pub const fn of_kernel(mut self) -> Self {
         self.of_kernel = true;
         self
     }
 
-    /// The kernel address that `stack()` begins with and `caller` gives: for a function's entry and return the
-    /// address it returns to. Unless set, the stack begins where our own frames end.
+    /// Sets the kernel address with which `stack()` begins and which `caller` returns: for the
+    /// entry and the return of a function, the address that it returns to. Unless set, the stack
+    /// begins behind the module's own frames.
     #[inline]
     pub const fn caller(mut self, addr: u64) -> Self {
         self.caller = addr;
         self
     }
 
-    /// The firing is at no place in the kernel: it marks the beginning or the end of a tracing. There is no stack, and no caller.
+    /// Notes that the firing is at no place in the kernel, for example because it marks the
+    /// beginning or the end of a tracing. There is no kernel stack and no caller.
     #[inline]
     pub const fn nowhere(self) -> Self {
         self.caller(stack::NOWHERE)
     }
 
-    /// The same, since it has interrupted user code, or user code has come here: the processor has that program's memory.
+    /// As [`nowhere`](Self::nowhere), because the firing interrupted user code or user code has
+    /// reached the probe. The page tables in use are those of that program.
     #[inline]
     pub const fn in_program(mut self) -> Self {
         self.in_program = true;
         self.nowhere()
     }
 
-    /// The firing interrupted the kernel at `addr`: the stack begins with that instruction, and `caller` is what called the
-    /// function that it is in.
+    /// Notes that the firing interrupted the kernel at `addr`. The stack begins with that
+    /// instruction, and `caller` is the caller of the interrupted function.
     #[inline]
     pub const fn sample(mut self, addr: u64) -> Self {
         self.sampled = true;
         self.caller(addr)
     }
 
-    /// The interrupted kernel registers, for `regs[]`; all of them are valid.
+    /// Sets the interrupted kernel registers, for `regs[]`. All of them are valid.
     #[inline]
     pub const fn regs(mut self, regs: &'a Regs) -> Self {
         self.regs = Some(regs);
         self
     }
 
-    /// The error of the system call that returns.
+    /// Sets the error of the system call that returns.
     #[inline]
     pub const fn errno(mut self, errno: i32) -> Self {
         self.errno = errno;
@@ -150,9 +159,10 @@ impl<'a> FireArgs<'a> {
     }
 }
 
-/// Fires `probe` for every consumer that has enabled it.
+/// Fires `probe` for every consumer that traces it.
 ///
-/// May be called in any context in which RCU is watching, NMI included. Takes no lock, does not sleep or allocate.
+/// May be called in any context, including NMI. Where RCU is not watching, or in probe context, the
+/// firing is not executed but counted. Takes no lock, does not sleep, does not allocate.
 #[inline(always)]
 pub fn fire(probe: ProbeRef, args: &FireArgs<'_>) {
     match CpuGuard::enter() {
@@ -161,10 +171,11 @@ pub fn fire(probe: ProbeRef, args: &FireArgs<'_>) {
     }
 }
 
-/// The first user memory that the clauses of `probe` would load if it fired, and that is not there. A provider that can bring it does so
-/// before it fires, for a firing takes what there is.
+/// Rehearses the clauses of `probe` (INV-47). Returns the first user memory that they would load if
+/// it fired and that is not in memory. A provider that can bring this memory does so before it
+/// fires the probe, because a firing uses only what is in memory.
 ///
-/// As [`fire`].
+/// Contexts as for [`fire`].
 #[cold]
 pub fn rehearse(probe: ProbeRef, args: &FireArgs<'_>) -> Option<Span> {
     if !probe.reads_user() {
@@ -178,8 +189,8 @@ pub fn rehearse(probe: ProbeRef, args: &FireArgs<'_>) -> Option<Span> {
     })
 }
 
-/// Tells those who have enabled `probe` that a firing was lost, once for each clause. Out of RCU's sight nobody can be told;
-/// the CPU's own count is all there is.
+/// Counts a firing of `probe` that was refused, once for each clause of each consumer at the probe.
+/// Where RCU is not watching, the CPU's own counter is all that counts it.
 #[cold]
 fn lost(probe: ProbeRef) {
     if let Some(nested) = Nested::after_refusal() {
@@ -187,10 +198,10 @@ fn lost(probe: ProbeRef) {
     }
 }
 
-/// Tells those who have enabled `probe` that it should have fired `n` times more, some time ago, in probe context, where its
-/// provider was not called.
+/// Counts `n` firings of `probe` for each clause at it. They should have happened some time ago, in
+/// probe context, where the provider was not called.
 ///
-/// As [`fire`]; also where that is refused.
+/// May be called in the same contexts as [`fire`], and also in probe context.
 #[cold]
 pub fn lose(probe: ProbeRef, n: u64) {
     tell_anywhere(probe, |tracer, clauses| {
@@ -198,21 +209,22 @@ pub fn lose(probe: ProbeRef, n: u64) {
     });
 }
 
-/// For whom a firing would be.
+/// Which consumers a firing would concern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Concern {
-    /// For nobody.
+    /// No consumer.
     Nobody,
-    /// For some who do not see the whole machine, and for nobody else.
+    /// Only consumers that do not see the whole machine.
     Users,
-    /// For somebody who does, at least.
+    /// At least one consumer that sees everything.
     All,
 }
 
-/// For whom a firing of `probe` by the current task would be. Hooks on returns are few: a call of which nobody is told is to take none, and one of
-/// which users alone are told none of everybody's.
+/// Tells which consumers a firing of `probe` for the current task would concern. Hooks on returns
+/// are few (INV-29): a call that concerns no consumer takes none, and a call that concerns members
+/// alone takes none from the common pool.
 ///
-/// As [`fire`].
+/// Contexts as for [`fire`].
 #[inline]
 pub fn concern(probe: ProbeRef) -> Concern {
     match probe.is_for_all() {
@@ -225,7 +237,8 @@ pub fn concern(probe: ProbeRef) -> Concern {
 #[cold]
 fn concerns_a_user(probe: ProbeRef) -> bool {
     let args = FireArgs::new(Args::Words(&[]));
-    // Where that cannot be asked the return tells of its loss.
+    // If probe context is taken, the answer is unknown. The call is hooked then, and its return
+    // counts the firing if it is refused too.
     CpuGuard::enter().is_none_or(|guard| {
         let machine = KernelMachine::new(&guard, probe, &args);
         let mut concerned = ecb::concerned(&guard, &machine);
@@ -233,9 +246,10 @@ fn concerns_a_user(probe: ProbeRef) -> bool {
     })
 }
 
-/// Tells those who have enabled `probe`, which fires for the current task where a function returns, that it will not.
+/// Counts, for each consumer that it concerns, a return of the current task's function that `probe`
+/// will not fire for, because the return could not be hooked.
 ///
-/// As [`lose`].
+/// Contexts as for [`lose`].
 #[cold]
 pub fn unhooked(probe: ProbeRef) {
     let args = FireArgs::new(Args::Words(&[]));
@@ -248,16 +262,18 @@ pub fn unhooked(probe: ProbeRef) {
     }
 }
 
-/// Tells those who have enabled `probe` that they go without a part of it: something has come that it could not be enabled at.
+/// Notes that `probe` could not be enabled at a part of what it stands for, such as a module that
+/// has just been loaded. The status of its consumers counts that, for each clause.
 ///
-/// As [`lose`].
+/// Contexts as for [`lose`].
 #[cold]
 pub fn miss(probe: ProbeRef) {
     probe.miss();
     tell_anywhere(probe, Tracer::miss);
 }
 
-/// Tells them in probe context of its own, or on top of the one that there is.
+/// Calls `what` as [`tell`] does: in probe context of its own, or in the one that it is nested in.
+/// Does nothing where RCU is not watching.
 fn tell_anywhere(probe: ProbeRef, what: impl Fn(&Tracer, u64)) {
     if let Some(guard) = CpuGuard::enter() {
         tell(probe, &guard, what);
@@ -266,7 +282,7 @@ fn tell_anywhere(probe: ProbeRef, what: impl Fn(&Tracer, u64)) {
     }
 }
 
-/// Tells each consumer, and how many clauses it has at the probe.
+/// Calls `what` with each consumer at the probe and the number of its clauses there.
 fn tell(probe: ProbeRef, here: &impl NoGracePeriod, what: impl Fn(&Tracer, u64)) {
     for at in probe.enabled().iter(here) {
         what(&at.tracer, at.count().into());

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! The helper device: programs register probes of their own, and remove them.
+//! The helper device: programs register probes of their own, and remove them (INV-52).
 //!
-//! Everybody may open it, so its calls are the program's own: they are about the memory of who makes them, and of nobody else; and neither an open
-//! file nor a call keeps the module ([`Public`]). What is registered is kept ([`Registry`]); consumers who look out for programs are told, and the program waits for them on its way back, as it does
-//! when it maps a file. So the first probe behind the call is not missed.
+//! Every user may open the device. So its calls concern only the memory of their caller, and
+//! neither an open file nor a call keeps the module loaded ([`Public`], INV-23). The [`Registry`]
+//! keeps what is registered. Consumers that look out for programs are notified, and the program
+//! waits for them on its way to user mode, as it does when it maps a file. So they see the first
+//! probe after the call.
 //!
-//! While anything is registered, and some time after that, children are looked at when they are made. Whether they are is decided under a lock that
-//! everybody's programs take, so nothing is allocated or waited for under it.
+//! While anything is registered, and for some time after that, a hook on forks gives each child the
+//! registrations of its parent. All programs take the lock that guards the hook's attachment, so
+//! its holder neither allocates nor waits.
 
 use super::calls::Answer;
 use super::device::Open;
@@ -35,21 +38,22 @@ use kernel::alloc::{KBox, KVec};
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// What tells of children.
+/// Calls [`Heirs`] when a process forks.
 type Told = Telling<Arc<Crowd<Heirs>>>;
 
-/// What is registered, and who wants to know.
+/// What is registered, and the consumers that want to be notified of it.
 pub struct Desk {
     /// What is registered.
     pub registry: Arc<Registry>,
+    /// Consumers that want to be notified.
     listening: Common<KVec<Arc<Holds>>>,
     births: Arc<Audience<Told>>,
-    /// Children are looked at while there is anything to inherit.
+    /// The attachment to forks, while there may be anything to inherit.
     looking: Common<Option<Listener<Told>>>,
 }
 
 impl Desk {
-    /// With nothing on it.
+    /// Makes an empty desk.
     pub fn new() -> Result<Arc<Self>> {
         let registry = Registry::new()?;
         let desk = Self {
@@ -61,7 +65,7 @@ impl Desk {
         Ok(Arc::new(desk, GFP_KERNEL)?)
     }
 
-    /// A consumer wants to be told.
+    /// Has a consumer notified from now on.
     pub fn listen(&self, holds: &Arc<Holds>) -> Result {
         let mut listening = self.listening.lock();
         if !listening.iter().any(|one| Arc::ptr_eq(one, holds)) {
@@ -70,13 +74,14 @@ impl Desk {
         Ok(())
     }
 
-    /// It wants to no more.
+    /// Has a consumer not notified any more.
     pub fn ignore(&self, holds: &Arc<Holds>) {
         let mut listening = self.listening.lock();
         listening.retain(|one| !Arc::ptr_eq(one, holds));
     }
 
-    /// Forgets who is over.
+    /// Removes the registrations of processes that have ended. Detaches from forks if nothing is
+    /// left.
     fn sweep(&self) {
         let mut looking = self.looking.lock();
         let gone = match self.registry.sweep() {
@@ -84,11 +89,11 @@ impl Desk {
             false => None,
         };
         drop(looking);
-        // Waits for who is looking.
+        // Waits until the tracepoint is not being handled any more, so not under the lock.
         drop(gone);
     }
 
-    /// Adds what a process registers, whose children are looked at from now on.
+    /// Adds what a process registers. Its children inherit it from now on.
     fn add(&self, room: Room, what: Arc<Registration>, heirs: &Heirs) -> Result<u32> {
         let mut looks = None;
         loop {
@@ -100,12 +105,14 @@ impl Desk {
                 return self.registry.add(room, what);
             }
             drop(looking);
+            // Joining may wait, so it is done without the lock. Meanwhile another call may have
+            // attached, so this looks again.
             looks = Some(self.births.join(heirs.clone(), false)?);
         }
     }
 }
 
-/// Forgets who is over, soon.
+/// Sweeps the desk, soon after it was asked for.
 struct Sweep(Arc<Desk>);
 
 impl Chore for Sweep {
@@ -114,7 +121,7 @@ impl Chore for Sweep {
     }
 }
 
-/// Who looks at children.
+/// Gives children what their parents have registered.
 #[derive(Clone)]
 struct Heirs {
     registry: Arc<Registry>,
@@ -125,7 +132,7 @@ struct Heirs {
 impl Births for Heirs {
     fn forked(&self, child: &Child<'_>) {
         let inherited = Process::of_child(child).map(|child| self.registry.inherit(child));
-        // Once, as programs have it in their hands.
+        // Warns once only, because programs control how often this happens.
         let is_first = || !self.has_warned.swap(true, Ordering::Relaxed);
         if inherited.is_some_and(|inherited| inherited.is_err()) && is_first() {
             pr_warn!("a child has not got its parent's probes: memory is short\n");
@@ -138,7 +145,7 @@ impl Births for Heirs {
     fn executed(&self) {}
 }
 
-/// Who answers the calls.
+/// Handles the ioctls of the helper device.
 pub struct Clerk {
     framework: Arc<Framework>,
     desk: Arc<Desk>,
@@ -154,7 +161,8 @@ impl Clerk {
         })
     }
 
-    /// Has `add` add what a process registers, unless that is there already, and tells of it; its number.
+    /// Has `add` add what a process registers, unless the process has registered the same before.
+    /// Notifies consumers. Returns the number of the registration.
     fn register(
         &self,
         process: Process,
@@ -189,7 +197,8 @@ impl Clerk {
         let number = u32::try_from(number).map_err(|_| ENOENT)?;
         let process = Process::current().ok_or(ESRCH)?;
         let is_there = || self.desk.registry.has(&process, number);
-        // Who has nothing has nobody wait.
+        // A process without such a registration takes neither its user's turn nor the framework's
+        // mutex.
         is_there().then_some(()).ok_or(ENOENT)?;
         let turn = self
             .framework
@@ -198,7 +207,7 @@ impl Clerk {
             .turn(Rights::payer_of_current())?;
         let _turn = turn.take()?;
         is_there().then_some(()).ok_or(ENOENT)?;
-        // No consumer makes probes of it meanwhile.
+        // While the state is locked, no consumer makes probes of this registration.
         let mut state = self.framework.state.lock();
         is_there().then_some(()).ok_or(ENOENT)?;
         state.unregister(&process, number)?;
@@ -206,7 +215,8 @@ impl Clerk {
         Ok(0)
     }
 
-    /// Has the current process wait for those who want to know.
+    /// Notifies the consumers. The current process will wait for those that want it to, on its way
+    /// to user mode.
     fn tell(&self) {
         if self.desk.registry.is_littered() {
             self.heirs.sweep.ask();
@@ -246,7 +256,7 @@ pub struct Helper {
     sweep: Arc<Deferred<Sweep>>,
 }
 
-/// Makes the device at this path below `/dev`, for everybody.
+/// Creates the device at this path below `/dev`, for all users.
 pub fn register(framework: &Arc<Framework>, node: &'static CStr) -> Result<Helper> {
     let desk = framework.desk.clone();
     let sweep = Arc::pin_init(Deferred::new(Sweep(desk.clone())), GFP_KERNEL)?;
@@ -268,17 +278,18 @@ pub fn register(framework: &Arc<Framework>, node: &'static CStr) -> Result<Helpe
 
 impl Drop for Helper {
     fn drop(&mut self) {
-        // Calls may have children looked at, and these have the desk swept.
+        // In this order: calls may attach to forks, and forks may request sweeps.
         self.device = None;
         let looking = self.desk.looking.lock().take();
         drop(looking);
-        // One that is under way may have the listener in its hands, and with that the last reference to itself.
+        // A sweep that is running may hold the listener, and with it the last other reference to
+        // the work item that it runs in. `self.sweep` keeps the item until the sweep has ended.
         self.sweep.cancel();
     }
 }
 
 impl Open {
-    /// Tells what a process has registered.
+    /// Returns the next registration of a process.
     #[inline(never)]
     pub(super) fn registered(&self, arg: u64) -> Answer {
         let mut request: Registered = user::get(arg)?;

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! What a consumer asks for of processes that are to wait ([`holds`](super::holds)), as long as its file is open.
+//! What a consumer requests of processes that are to wait ([`holds`](super::holds)), for as long as
+//! its file is open.
 //!
-//! A process may be long about being asked, so what has to be found out of it is found out before anything is locked ([`Wish`]). Whoever closes
-//! the file last ends what was asked for, and waits for no user's turn.
+//! An answer about a process may take long. So everything that must be known of a process is found
+//! out before anything is locked ([`Wish`]). The last close of the file ends what was requested,
+//! without a wait for the user's turn: the closing task may be a daemon, or a thread of the kernel
+//! (INV-31).
 
 use super::calls::Answer;
 use super::device::Open;
@@ -36,7 +39,7 @@ struct Watch {
     _charge: Charge,
 }
 
-/// What a consumer has asked for. Dropping it lets everybody go.
+/// What a consumer has requested. Dropping it lets all processes go on.
 pub struct Holder {
     pub(super) holds: Arc<Holds>,
     watches: KVVec<Watch>,
@@ -46,14 +49,15 @@ pub struct Holder {
     payer: Payer,
 }
 
-/// What a file has of processes that wait: what was asked for, until the tracing ends, and where its user hears of them, which is made once.
+/// What a file has of processes that wait. The holder exists until the tracing ends. The bell is
+/// made once and lives as long as the file, because a `select()` stays on its queue (INV-25).
 pub struct Holding {
     holder: Option<Holder>,
     bell: Option<Arc<Bell>>,
 }
 
 impl Holding {
-    /// Nothing is asked for.
+    /// Nothing is requested.
     pub const fn new() -> Self {
         Self {
             holder: None,
@@ -82,7 +86,8 @@ impl Holding {
             .map_or(Err(ENOENT), |holder| Ok(&holder.holds))
     }
 
-    /// Ends what was asked for; dropping it lets everybody go.
+    /// Ends what was requested. The caller drops the result, without this lock; that lets all
+    /// processes go on.
     pub fn end(&mut self) -> Option<Holder> {
         if let Some(bell) = &self.bell {
             bell.ring();
@@ -90,7 +95,9 @@ impl Holding {
         self.holder.take()
     }
 
-    /// Has who polls the file wait; whether somebody waits whom the consumer has not been told of. Without memory to wait by, he does not wait.
+    /// Has the caller's `poll()` woken when a process begins to wait. Returns whether a process
+    /// waits of which the consumer has yet to be notified. Also returns true if there is no memory
+    /// for the bell, so that the caller does not wait for ever.
     pub fn poll(&mut self, file: &File, table: PollTable<'_>) -> bool {
         let Ok(bell) = self.bell() else {
             return true;
@@ -139,12 +146,12 @@ impl Holder {
             is_over: false,
             _charge: charge,
         };
-        // There is room.
+        // Cannot fail: the room was reserved above.
         let _ = self.watches.push_within_capacity(watch);
         Ok(())
     }
 
-    /// Tells of processes that begin, from now on.
+    /// Attaches to forks and to executed programs, if it is not attached.
     fn tell(&mut self) -> Result {
         if self.telling.is_none() {
             let births = &self.framework.lookout.births;
@@ -200,7 +207,7 @@ impl Holder {
         Ok(())
     }
 
-    /// Takes away what was asked for of processes that are over.
+    /// Removes the watches of processes that have ended.
     fn forget(&mut self) {
         for watch in &mut self.watches {
             watch.is_over = watch.process.is_over();
@@ -209,7 +216,7 @@ impl Holder {
         self.watches.retain(|watch| !watch.is_over);
     }
 
-    /// Removes the breakpoints of some, all of them with one wait.
+    /// Removes the breakpoints of some watches, all with one wait. Takes the framework's mutex.
     fn ignore(&self, which: impl Fn(&Watch) -> bool) {
         let which = self.watches.iter().filter(|watch| which(watch));
         let mut posts = which
@@ -229,25 +236,25 @@ impl Drop for Holder {
         self.ignore(|_| true);
         self.telling = None;
         self.mappings = None;
-        // Who was called meanwhile does not wait.
+        // A hook that is running has found the list closed, so its process does not wait.
         self.holds.asked.lock().parents.clear();
     }
 }
 
-/// What a call asks for, and what had to be found out for that.
+/// What a call requests, with everything that had to be found out for it.
 enum Wish {
     /// A process waits at an instruction.
     Instruction(Process, Post),
-    /// Children of a process wait.
+    /// The children of a process wait.
     Fork(Process),
-    /// Who begins to execute what is called so.
+    /// Processes wait that execute a program and have this name then.
     Exec([u8; NAME_SIZE]),
-    /// A process that maps files, or everybody, for so many ms.
+    /// A process that maps unknown files waits, or all processes do, for so many ms.
     Map(Option<Process>, u32),
 }
 
 impl Open {
-    /// Finds out what a call asks for. It may wait for the process.
+    /// Finds out what a call requests. May wait for the process.
     fn wish(&self, request: &hold::Hold) -> Result<Wish, Refusal> {
         Ok(match request.kind {
             hold::INSTRUCTION => {
@@ -268,7 +275,8 @@ impl Open {
         })
     }
 
-    /// The place at which a process is to wait. It may outlive what the consumer asks for.
+    /// Returns the place at which a process is to wait. It has a reference to the process of its
+    /// own, because it may live longer than the watch.
     fn post(&self, process: &Process, request: &hold::Hold) -> Result<Post, Refusal> {
         let tracer = &self.consumer.tracer;
         let other = Process::find(request.pid)?;
@@ -288,22 +296,24 @@ impl Open {
         })
     }
 
-    /// The process of a number, which the consumer may trace.
+    /// Returns the process with this ID, if the consumer may trace it. May wait for the process.
     pub(super) fn process(&self, pid: i32) -> Result<Process, Refusal> {
         let process = Process::find(pid)?;
         self.consumer.tracer.must_trace(&process)?;
         Ok(process)
     }
 
-    /// Has processes wait.
+    /// Has processes wait at an event from now on.
     #[inline(never)]
     pub(super) fn hold(&self, arg: u64) -> Answer {
         let request: hold::Hold = user::get(arg)?;
         let tracer = &self.consumer.tracer;
         self.consumer.framework.enter(tracer)?.may_make(tracer)?;
-        // Every fork passes by those who may be asked for: a user has few.
+        // Each fork is compared with the requests of each consumer, so this counts as one of a
+        // member's few tracings.
         self.consumer.watch()?;
-        // Nobody waits for a process with his user's turn or with the holder locked, nor for his turn with the holder locked.
+        // The order matters: the wait for a process comes before the turn, and the turn before the
+        // lock of the holder. So no other call waits behind a process.
         let wish = self.wish(&request)?;
         let _turn = tracer.payer.turn().map(Turn::take).transpose()?;
         let mut holding = self.holding.lock();
@@ -317,9 +327,9 @@ impl Open {
         Ok(0)
     }
 
-    /// Tells who waits.
+    /// Tells the consumer of the next process that waits.
     pub(super) fn held(&self, arg: u64) -> Answer {
-        // To ask about a process may take long.
+        // Cloned, because the question whether the consumer may trace the process may take long.
         let holds = self.holding.lock().holds().cloned();
         let next = loop {
             let Ok(holds) = &holds else {
@@ -332,7 +342,8 @@ impl Open {
             {
                 break next;
             }
-            // It seemed to be one to wait, and is not. It may have gone on by itself.
+            // The process looked like one that the consumer may trace, but it may not. It may have
+            // gone on already, so an error is ignored.
             if next.id != hold::TOLD {
                 let _ = holds.resume(next.id);
             }
@@ -345,14 +356,14 @@ impl Open {
         Ok(0)
     }
 
-    /// Lets one go.
+    /// Lets a process go on.
     pub(super) fn resume(&self, arg: u64) -> Answer {
         let id: u64 = user::get(arg)?;
         self.holding.lock().holds()?.resume(id)?;
         Ok(0)
     }
 
-    /// Learns of a file that has nothing for the consumer.
+    /// Notes that a file has nothing for the consumer.
     pub(super) fn known(&self, arg: u64) -> Answer {
         let known: Known = user::get(arg)?;
         let text = self.process(known.pid)?.text(known.address)?;
@@ -361,7 +372,7 @@ impl Open {
         Ok(0)
     }
 
-    /// Removes probes of what a process has not any more.
+    /// Retires probes at instructions that a process has no longer.
     pub(super) fn review(&self, arg: u64) -> Answer {
         let pid: i32 = user::get(arg)?;
         let process = self.process(pid)?;

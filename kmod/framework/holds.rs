@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Processes that wait for a consumer ([`uapi::hold`](dtrace_uapi::hold)).
+//! Processes that wait for a consumer ([`uapi::hold`](dtrace_uapi::hold), INV-25).
 //!
-//! What a process is about to do, execute what its dynamic linker has just loaded, or begin as a copy of another one, a consumer may
-//! have to see first, to make probes there. It is no debugger: nobody is stopped by `ptrace()`, so that debuggers can be there as well.
-//! The breakpoint or tracepoint only queues a [`Pause`]; the process comes to wait when it holds nothing of the kernel's, and tells the
-//! consumer then.
+//! A consumer may have to see a process before it goes on, to make probes in it: before it executes
+//! what its dynamic linker has just loaded, or before it begins as a copy of another process. The
+//! consumer is no debugger. No process is stopped by `ptrace()`, so debuggers can be used at the
+//! same time. The breakpoint or tracepoint only queues a [`Pause`]. The process waits when it holds
+//! nothing of the kernel any more, and notifies the consumer then.
 //!
-//! Who waits is listed under a spin lock, for everybody's processes take it: nobody keeps it by not being run. A process leaves the list by
-//! itself. When the consumer goes the list is closed: all go on at once, and who comes later does not wait. What would still
-//! call in is taken away after that.
+//! The list of waiting processes has a spin lock, because any process may take it: a mutex could be
+//! kept by a holder that does not run. A process takes itself off the list. When the consumer goes,
+//! the list is closed: all processes go on at once, and processes that come later do not wait. The
+//! hooks are removed after that.
 //!
-//! Who waits by `poll()` or `select()` to hear of them keeps to the [`Bell`] for as long as that takes, so it stays as long as the file. What is asked
-//! for, and by whom, is in [`holder`](super::holder).
+//! A caller of `poll()` or `select()` stays on the queue of the [`Bell`] until it is woken, so the
+//! bell lives as long as the file. Requests are in [`holder`](super::holder).
 
 use super::files::{Files, Then};
 use crate::sys::audience::{Audience, Crowd};
@@ -31,7 +33,7 @@ use kernel::prelude::*;
 use kernel::sync::poll::PollCondVar;
 use kernel::sync::{new_spinlock, Arc, SpinLock};
 
-/// Where the consumer waits to hear of processes.
+/// The queue on which the consumer waits for processes.
 #[pin_data]
 pub(super) struct Bell {
     #[pin]
@@ -39,7 +41,7 @@ pub(super) struct Bell {
 }
 
 impl Bell {
-    /// One that nobody waits at.
+    /// Makes a bell that nothing waits for.
     pub(super) fn new() -> Result<Arc<Self>> {
         let bell = pin_init!(Self {
             queue <- new_poll_condvar!("dtrace::Bell"),
@@ -47,33 +49,33 @@ impl Bell {
         Arc::pin_init(bell, GFP_KERNEL)
     }
 
-    /// Has all who wait look.
+    /// Wakes all waiters.
     pub(super) fn ring(&self) {
         self.queue.notify_all();
     }
 }
 
-/// What is shared with the processes.
+/// What the consumer shares with the processes.
 #[pin_data]
 pub struct Holds {
     #[pin]
     list: SpinLock<List>,
-    /// Read where nobody may sleep.
+    /// Also locked in tracepoints, so no holder sleeps.
     #[pin]
     pub(super) asked: SpinLock<Asked>,
     #[pin]
     pub(super) files: Files,
-    /// Whose processes; `None`: everybody's.
+    /// Which processes the consumer may trace; `None` for all.
     pub(super) rights: Option<Arc<Rights>>,
     bell: Arc<Bell>,
-    /// How many went on too early.
+    /// Number of processes that went on before the consumer let them, or that could not wait.
     late: AtomicU32,
 }
 
-/// Room that is made for those who wait, to begin with.
+/// Initial capacity of the list.
 const LIST_MIN: usize = 8;
 
-/// Who waits.
+/// The waiting processes.
 struct List {
     waiting: KVVec<Entry>,
     last: u64,
@@ -81,7 +83,8 @@ struct List {
 }
 
 impl List {
-    /// Whether there is room for one more, if need be in `room`, which is exchanged for what is used then.
+    /// Whether there is room for one more entry. If the list is full and `room` is larger, moves
+    /// the entries to `room` and exchanges both.
     fn has_room(&mut self, room: &mut KVVec<Entry>) -> bool {
         if self.waiting.len() < self.waiting.capacity() {
             return true;
@@ -90,7 +93,7 @@ impl List {
             return false;
         }
         for entry in self.waiting.drain_all() {
-            // There is room.
+            // Cannot fail: `room` is larger than the list.
             let _ = room.push_within_capacity(entry);
         }
         core::mem::swap(&mut self.waiting, room);
@@ -105,23 +108,23 @@ struct Entry {
     pause: Arc<Pause<Held>>,
 }
 
-/// Whose beginnings are asked for.
+/// The events at which processes wait: forks of `parents`, and programs executed under `names`.
 pub(super) struct Asked {
     pub(super) parents: KVec<Process>,
     pub(super) names: KVec<[u8; NAME_SIZE]>,
 }
 
-/// Why a process waits, and for whom.
+/// Why a process waits, and for which consumer.
 struct Held {
     holds: Arc<Holds>,
     kind: u32,
     parent: Option<Pid>,
-    /// What it has mapped.
+    /// The file that it has mapped.
     file: Option<FileId>,
 }
 
 impl Holds {
-    /// Nobody waits, and nobody is asked for.
+    /// No process waits, and nothing is requested.
     pub(super) fn new(rights: Option<Arc<Rights>>, bell: Arc<Bell>) -> Result<Arc<Self>> {
         let list = List {
             waiting: KVVec::new(),
@@ -145,17 +148,18 @@ impl Holds {
         )
     }
 
-    /// Whether somebody waits that the consumer has not been told of.
+    /// Whether a process waits of which the consumer has yet to be notified.
     pub fn is_waiting(&self) -> bool {
         self.files.has_told() || self.list.lock().waiting.iter().any(|entry| !entry.told)
     }
 
-    /// Whether the current process may be one to wait. Whether it is one is asked before the consumer is told.
+    /// Whether the consumer may be allowed to trace the current process. The exact answer needs a
+    /// wait, and comes before the consumer is notified. Does not sleep.
     fn concerns_current(&self) -> bool {
         self.rights.as_ref().is_none_or(|rights| rights.is_likely())
     }
 
-    /// The current process has registered probes, and waits as it does when it maps a file.
+    /// The current process has registered probes. It waits as it does when it maps a file.
     pub(super) fn registered(self: &Arc<Self>) {
         if !self.concerns_current() {
             return;
@@ -175,7 +179,8 @@ impl Holds {
         self.late.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The next one that the consumer has not been told of.
+    /// Returns the next process of which the consumer has yet to be notified; an ID of 0 if there
+    /// is none.
     pub(super) fn next(&self) -> hold::Held {
         let mut found = hold::Held::default();
         let told = self.files.next();
@@ -190,7 +195,8 @@ impl Holds {
         for entry in list.waiting.iter_mut().filter(|entry| !entry.told) {
             entry.told = true;
             let Some(pid) = entry.process.number() else {
-                // Nothing can be done in what cannot be seen.
+                // The consumer's pid namespace does not contain the process, so the consumer can do
+                // nothing with it.
                 entry.pause.end();
                 continue;
             };
@@ -205,7 +211,7 @@ impl Holds {
         found
     }
 
-    /// Lets one go.
+    /// Lets a process go on. `ENOENT` if it does not wait.
     pub(super) fn resume(&self, id: u64) -> Result {
         let list = self.list.lock();
         let entry = list.waiting.iter().find(|entry| entry.id == id);
@@ -213,7 +219,7 @@ impl Holds {
         Ok(())
     }
 
-    /// Lets everybody go, and nobody wait any more.
+    /// Lets all processes go on, and has none wait any more.
     pub(super) fn close(&self) {
         let mut list = self.list.lock();
         list.closed = true;
@@ -222,6 +228,8 @@ impl Holds {
         waiting.iter().for_each(|entry| entry.pause.end());
     }
 
+    /// Puts the current process on the list. Called by that process on its way to user mode; may
+    /// sleep.
     fn begin(&self, pause: &Arc<Pause<Held>>) -> Result {
         let process = Pid::current().ok_or(ESRCH)?;
         let mut room = KVVec::new();
@@ -235,7 +243,7 @@ impl Holds {
             if list.has_room(&mut room) {
                 break list;
             }
-            // What was used before is freed here as well.
+            // Memory is allocated and freed without the spin lock.
             let wanted = list.waiting.len().saturating_mul(2).max(LIST_MIN);
             drop(list);
             room = KVVec::with_capacity(wanted, GFP_KERNEL)?;
@@ -247,7 +255,7 @@ impl Holds {
             process,
             pause: pause.clone(),
         };
-        // There is room.
+        // Cannot fail: `has_room` has just said so.
         let _ = list.waiting.push_within_capacity(entry);
         drop(list);
         self.bell.ring();
@@ -279,7 +287,7 @@ impl Waits for Held {
     }
 }
 
-/// Who hears of what happens in processes.
+/// A consumer as the hooks know it.
 #[derive(Clone)]
 pub struct Ear(pub(super) Arc<Holds>);
 
@@ -289,12 +297,13 @@ impl Ear {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// The current process has come to an [instruction](super::posts). Interrupts may be off.
+    /// The current process has reached an [instruction](super::posts). Called in the exception,
+    /// maybe with interrupts off; does not sleep.
     pub fn reached(&self) {
         self.queued(Pause::current(self.held(hold::INSTRUCTION, None), WAIT_MS));
     }
 
-    /// Processes will not wait there any more.
+    /// Processes will not wait at an instruction any more.
     pub fn lost(&self) {
         self.0.count_late();
     }
@@ -338,7 +347,7 @@ impl Births for Ear {
         let asked = self.0.asked.lock();
         let is_asked = asked.names.iter().any(is_called);
         drop(asked);
-        // Who stops it may do so for ever before it comes to wait.
+        // Its tracer may stop the process before it comes to wait, and for as long as it likes.
         if is_asked && !births::is_ptraced() {
             self.queued(Pause::current(self.held(hold::EXEC, None), WAIT_MS));
         }
@@ -363,17 +372,17 @@ impl Maps for Ear {
     }
 }
 
-/// What tells of processes that begin.
+/// Notifies [`Ear`]s of processes that begin.
 pub(super) type Told = Telling<Arc<Crowd<Ear>>>;
 
-/// All consumers that have processes wait when they begin, and when they map files.
+/// All consumers that have processes wait when they begin or map files.
 pub struct Lookout {
     pub(super) births: Arc<Audience<Told>>,
     pub(super) mappings: Arc<Audience<Mappings<Ear>>>,
 }
 
 impl Lookout {
-    /// None.
+    /// Makes a lookout without consumers.
     pub fn new() -> Result<Self> {
         Ok(Self {
             births: Audience::new()?,

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! The framework's tables, lists and enablings as a crate of their own, so that their tests run on the host.
+//! The framework's tables, lists and enablings as a crate of their own, for tests on the host.
 //!
-//! The files are the module's own. What they reach for outside is either theirs too (arena, lists) or replaced here by the
-//! least that compiles: there is one CPU, always taken.
+//! The source files are the module's. What they need from outside is either the module's too
+//! (arena, lists) or replaced here by the minimum that compiles: there is one CPU, and it is always
+//! claimed.
 #![allow(dead_code)]
 
 mod arming;
@@ -33,7 +34,7 @@ mod table_tests;
 mod text;
 mod tracer;
 
-/// No process has probes here.
+/// There are no probes in processes here.
 mod process {
     pub struct Order;
     pub struct ConsumerId;
@@ -59,7 +60,7 @@ mod sys {
             fn run(&self);
         }
 
-        /// What is asked for is done at once.
+        /// Runs the chore at once.
         pub struct Deferred<T>(T);
 
         impl<T: Chore> Deferred<T> {
@@ -99,7 +100,7 @@ mod sys {
     pub mod turn {
         use kernel::error::Result;
 
-        /// Nobody waits.
+        /// Nothing ever waits.
         pub struct Turn(u8);
 
         impl Turn {
@@ -113,7 +114,7 @@ mod sys {
         use super::process::Process;
         use kernel::error::Result;
 
-        /// All consumers' users are one.
+        /// All processes may be traced.
         pub struct Rights;
 
         impl Rights {
@@ -130,10 +131,10 @@ mod sys {
     pub mod percpu {
         /// # Safety
         ///
-        /// None is needed; the kernel's is unsafe to implement.
+        /// No requirements; the kernel's trait is unsafe to implement.
         pub unsafe trait NoGracePeriod {}
         pub struct CpuGuard;
-        // SAFETY: tests unlink nothing that they iterate over.
+        // SAFETY: tests free nothing that they iterate over.
         unsafe impl NoGracePeriod for CpuGuard {}
     }
 }
@@ -141,7 +142,7 @@ mod sys {
 mod bindings {
     /// # Safety
     ///
-    /// None is needed; the kernel's has the same signature.
+    /// No requirements; the kernel's function has the same signature.
     // SAFETY: does nothing.
     pub unsafe fn synchronize_rcu() {}
 
@@ -160,16 +161,18 @@ mod bindings {
     use core::cell::Cell;
 
     std::thread_local! {
-        /// How many grace periods have ended, and whether none ends but by [`end_grace_period`].
+        /// Number of grace periods that have ended, and whether they end only by
+        /// [`end_grace_period`].
         static GRACE: Cell<(usize, bool)> = const { Cell::new((0, false)) };
     }
 
-    /// Lets no grace period of this thread end by itself, or each at once.
+    /// Decides whether this thread's grace periods end only by [`end_grace_period`], or each at
+    /// once.
     pub fn hold_grace_periods(hold: bool) {
         GRACE.set((GRACE.get().0 + 1, hold));
     }
 
-    /// Ends those that have begun.
+    /// Ends the grace periods that have begun.
     pub fn end_grace_period() {
         let (ended, hold) = GRACE.get();
         GRACE.set((ended + 1, hold));

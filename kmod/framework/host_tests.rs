@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Tests of tables and lists.
+//! Tests of the tables and lists.
 
 use crate::names::Name;
 use crate::patience::Patience;
@@ -17,9 +17,10 @@ use kernel::alloc::{fail_after, KVVec, GFP_KERNEL};
 use kernel::error::E2BIG;
 use std::mem::ManuallyDrop;
 
-/// A table that is never dropped, as the module's is not while anyone looks at its probes.
+/// A table that is never dropped. The module does not drop its table either while its probes are in
+/// use.
 pub fn table() -> ManuallyDrop<Table> {
-    // SAFETY: never dropped.
+    // SAFETY: the table is never dropped, so its references stay valid.
     let (probes, texts, names): (Arena<Probe>, Strings, Arena<Name>) =
         unsafe { (Arena::new(4), Strings::new(), Arena::new(4)) };
     ManuallyDrop::new(Table::new(probes, texts, names, 0x5ec1_2e7a_11d5_0b5c))
@@ -51,7 +52,7 @@ fn desc(name: &str) -> Description<'_> {
     }
 }
 
-/// The ids that a description matches, found both ways.
+/// The ids that a description matches. Checks that both ways of matching agree.
 fn ids(table: &Table, name: &str) -> Vec<u32> {
     let desc = desc(name);
     let pattern = table.pattern(&desc);
@@ -180,7 +181,7 @@ fn lists_of_several_owners() {
     static A: Head<u32> = Head::new();
     static B: Head<u32> = Head::new();
     let values = |head: &Head<u32>| head.iter(&CpuGuard).copied().collect::<Vec<_>>();
-    // SAFETY: this test's lists are its own.
+    // SAFETY: the lists of this test are used by no other thread.
     let mut w = unsafe { Writer::new() };
     let (mut one, mut two) = (Links::new(), Links::new());
     one.reserve(2).unwrap();
@@ -214,12 +215,12 @@ fn lists_of_several_owners() {
     assert!(values(&B).is_empty());
 }
 
-/// Nodes go from wherever they are: first, last, one behind the other; and each from its own list.
+/// Nodes leave a list from any position: first, last, and neighbours. Each leaves its own list.
 #[test]
 fn what_goes_leaves_the_rest_in_order() {
     static LISTS: [Head<u32>; 3] = [const { Head::new() }; 3];
     let values = |n: usize| LISTS[n].iter(&CpuGuard).copied().collect::<Vec<_>>();
-    // SAFETY: this test's lists are its own.
+    // SAFETY: the lists of this test are used by no other thread.
     let mut w = unsafe { Writer::new() };
     let (mut one, mut two) = (Links::new(), Links::new());
     for n in 0..120u32 {
@@ -240,7 +241,7 @@ fn what_goes_leaves_the_rest_in_order() {
     assert!((0..3).all(|n| values(n).is_empty()));
 }
 
-/// A function of a module, which is loaded now here and now there.
+/// A function of a module, which may be loaded at different addresses.
 struct Function {
     ip: AtomicUsize,
     id: u64,
@@ -265,7 +266,7 @@ fn functions(n: usize, base: usize) -> KVVec<Function> {
     functions_from(0, n, base)
 }
 
-/// The same, counted from `first`.
+/// As [`functions`], with ids from `first` on.
 fn functions_from(first: u64, n: usize, base: usize) -> KVVec<Function> {
     let mut list = KVVec::new();
     for (nth, id) in (0..n).zip(first..) {
@@ -293,7 +294,7 @@ fn a_module_that_comes_back_needs_no_more_memory() {
     let map = IpMap::new().unwrap();
     let mut room = None;
     for round in 1..200 {
-        // Other addresses each time, of which some are those of an earlier round's.
+        // The addresses differ each time, but some of them were used in an earlier round.
         let base = 0x10_0000 + round * 0x750;
         map.extend(functions(100, base)).unwrap();
         for n in 0..100 {
@@ -313,7 +314,7 @@ fn a_module_that_comes_back_needs_no_more_memory() {
 
 #[test]
 fn an_address_is_found_at_the_first_look_if_asked_to_be() {
-    // At equal distances none would meet another.
+    // Addresses at equal distances would not collide.
     let all = || (1..1000).map(|nth| nth * nth * 16);
     let map = IpMap::new().unwrap();
     for (id, ip) in (0..).zip(all()) {
@@ -327,7 +328,7 @@ fn an_address_is_found_at_the_first_look_if_asked_to_be() {
     }
 }
 
-/// Modules come and go, each at any of the same few places.
+/// Modules are loaded and unloaded, each at any of the same few addresses.
 #[test]
 fn addresses_find_who_is_there_now() {
     const FUNCTIONS: u64 = 100;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! The ids of probes, and the probes that have them.
+//! The ids of probes, and the probes that have them (INV-21).
 //!
-//! An id outlives its probe: it is in records that a consumer has yet to read, and in what somebody copied from a listing. So one that
-//! has been given back is the last to be given out again: the others come first, 4,294,967,294 of them. Until then it is nobody's, and
-//! who asks for it learns that.
+//! An id outlives its probe: it is in records that a consumer has yet to read, and in what a user
+//! has copied from a listing. So an id that was given back comes again only after all others, which
+//! are 4,294,967,294. Until then no probe has it, and a look-up finds none.
 //!
-//! The entries are in the order of the ids. New ids are greater than all others, but for the time after the greatest has been
-//! given out. What is given back becomes an empty entry; these go when there are as many of them as others.
+//! The entries are sorted by id. A new id is greater than all others, except after the greatest id
+//! was given out and counting began again. An id that is given back leaves an empty entry. When
+//! more than half of the entries are empty, these are removed.
 
 use super::probe::ProbeRef;
 use dtrace_uapi::types::ProbeId;
@@ -17,21 +18,21 @@ use kernel::prelude::*;
 
 struct Entry {
     id: ProbeId,
-    /// None where the id has been given back.
+    /// The probe; `None` if the id was given back.
     probe: Option<ProbeRef>,
 }
 
 /// All ids.
 pub struct Ids {
     entries: KVVec<Entry>,
-    /// How many of them are empty.
+    /// Number of empty entries.
     empty: usize,
-    /// The one that was given out last.
+    /// The id that was given out last.
     last: ProbeId,
 }
 
 impl Ids {
-    /// None.
+    /// No id is given out.
     pub const fn new() -> Self {
         Self {
             entries: KVVec::new(),
@@ -40,12 +41,13 @@ impl Ids {
         }
     }
 
-    /// Makes room for one more, so that an [`add`](Self::add) succeeds; that will be of the id that this returns.
+    /// Makes room for one more id, so that [`add`](Self::add) cannot fail. Returns the id to add.
+    /// `ENOMEM`; `ENOSPC` if all ids are in use.
     pub fn prepare(&mut self) -> Result<ProbeId> {
         self.entries.reserve(1, GFP_KERNEL)?;
         let mut id = following(self.last);
         let mut at = self.position(id);
-        // Each that is in use is passed once at most.
+        // Each id in use is passed at most once.
         for _ in 0..=self.entries.len() {
             match self.entries.get(at) {
                 Some(entry) if entry.id == id => {
@@ -63,7 +65,7 @@ impl Ids {
         let at = self.position(id);
         let probe = Some(probe);
         let entry = Entry { id, probe };
-        // There is room.
+        // Cannot fail: `prepare` has reserved the room.
         if self.entries.push_within_capacity(entry).is_ok() {
             if let Some(from) = self.entries.get_mut(at..) {
                 from.rotate_right(1);
@@ -87,42 +89,42 @@ impl Ids {
         }
     }
 
-    /// The probe of this id.
+    /// Returns the probe with this id.
     pub fn get(&self, id: ProbeId) -> Option<ProbeRef> {
         let entry = self.entries.get(self.position(id))?;
         entry.probe.filter(|_| entry.id == id)
     }
 
-    /// The probes whose ids are greater, in the order of these.
+    /// Returns the probes with greater ids, in the order of their ids.
     pub fn after(&self, id: ProbeId) -> impl Iterator<Item = ProbeRef> + '_ {
         let at = self.entries.partition_point(|entry| entry.id <= id);
         let rest = self.entries.get(at..).unwrap_or_default();
         rest.iter().filter_map(|entry| entry.probe)
     }
 
-    /// Where the entry of an id is or would be.
+    /// Returns the index at which the entry of an id is, or would be inserted.
     fn position(&self, id: ProbeId) -> usize {
-        // Mostly it is the newest that is asked for.
+        // Fast path for the id to add, which is mostly the greatest.
         match self.entries.last() {
             Some(last) if last.id < id => self.entries.len(),
             _ => self.entries.partition_point(|entry| entry.id < id),
         }
     }
 
-    /// How many entries there are room for.
+    /// Returns the capacity of the entries.
     #[cfg(test)]
     pub fn room(&self) -> usize {
         self.entries.capacity()
     }
 
-    /// Goes on behind `id`.
+    /// Goes on with the ids after `id`.
     #[cfg(test)]
     pub fn skip_to(&mut self, id: ProbeId) {
         self.last = id;
     }
 }
 
-/// The id after this one; 0 is none.
+/// Returns the id after this one. No probe has the id 0.
 fn following(id: ProbeId) -> ProbeId {
     id.checked_add(1).unwrap_or(1)
 }

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Unit tests of the framework in the kernel (`make kunit`): its mutex, its providers and its consumers as threads and interrupts
-//! meet them. What one thread can tell is tested on the host.
+//! Unit tests of the framework in the kernel (`make kunit`): its mutex, its providers and its
+//! consumers as threads and interrupts meet them. What a single thread can show is tested on the
+//! host.
 //!
-//! Each test has a framework of its own beside the module's. As in [`sys::kunit`](crate::sys::kunit), nothing is asserted
-//! while something is held.
+//! Each test has a framework of its own beside the module's. As in
+//! [`sys::kunit`](crate::sys::kunit), no assertion is made while anything is held, because a failed
+//! assertion ends the thread and drops nothing.
 
-// KUnit's macro makes unsafe functions.
+// KUnit's macro generates unsafe functions.
 #![allow(unsafe_code)]
 
 use kernel::prelude::*;
@@ -42,12 +44,13 @@ mod tests {
             consumer: 10,
             memory: 10,
         };
-        // SAFETY: The tests drop the framework last, when what fires its probes has ended.
+        // SAFETY: Each test drops the framework last, when everything that fires its probes has
+        // ended.
         let parts = unsafe { parts() };
         Framework::new(parts, Limits::new(0, 0), u32::MAX, places)
     }
 
-    /// A provider with nothing to arm.
+    /// A provider that has nothing to arm.
     struct Idle(&'static str);
 
     impl Provider for Idle {
@@ -84,7 +87,7 @@ mod tests {
         Ok(())
     }
 
-    /// Registers a provider, gives it probes, takes it away, again and again.
+    /// Registers a provider, creates and removes its probes, and unregisters it, again and again.
     struct Churn {
         framework: Arc<Framework>,
         name: &'static str,
@@ -161,7 +164,7 @@ mod tests {
         }
     }
 
-    /// A firing may come when its probe has been removed, and when it has come back.
+    /// A probe may fire after it was removed, and after it has come back.
     #[test]
     fn a_probe_may_fire_while_it_goes() -> Result {
         let framework = framework()?;
@@ -187,7 +190,7 @@ mod tests {
         Ok(())
     }
 
-    /// A consumer of the framework's that traces, with nothing enabled.
+    /// Makes a consumer that traces and has nothing enabled.
     fn tracing(framework: &Framework) -> Result<Arc<Tracer>> {
         let ends = framework.ends;
         let engine = Consumer::new(Config {
@@ -252,7 +255,7 @@ mod tests {
     #[test]
     fn a_cpu_that_runs_nothing_is_noticed() -> Result {
         let lives = Lives::new()?;
-        // The first call may ask.
+        // The first call may only request a sign of life.
         let answered = || wait_until(|| [1, 1].map(|since| lives.longest_without(since)) == [0, 0]);
         let before = answered();
         let inside = Arc::new(AtomicBool::new(false), GFP_KERNEL)?;
@@ -260,7 +263,7 @@ mod tests {
         let here = CpuGuard::enter().map_or(0, |guard| guard.cpu().index());
         hog.ask_on(u32::from(here == 0));
         let hogs = wait_until(|| inside.load(Ordering::Relaxed));
-        // The CPU is asked first.
+        // The first of these calls requests the sign of life.
         let without = [7, 20, 300].map(|since| lives.longest_without(since));
         drop(hog);
         let after = answered();

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Signs of life of CPUs.
+//! Signs of life of CPUs, for the deadman (INV-27).
 //!
-//! A consumer can starve one CPU and leave the others alone: its probes fire in what that CPU does between two tasks, or
-//! it traces that CPU only. So each CPU on which probes fire is asked to run a piece of work, which is what the scheduler gives any
-//! ordinary task. A CPU that leaves it undone is without life.
+//! A consumer can starve one CPU and no other: its probes fire in what that CPU does between two
+//! tasks, or it traces that CPU only. So each CPU where probes fire is requested to run a work
+//! item. The scheduler gives it the CPU as any ordinary task, so a CPU that does not run it shows
+//! no life.
 //!
-//! A CPU where nothing fires is not asked: nothing of ours starves it, and it may be isolated on purpose.
+//! A CPU where nothing fires gets no request: no probe starves it, and it may be isolated on
+//! purpose.
 
 use crate::sys::deferred::{Chore, Deferred};
 use crate::sys::percpu::{firings, nr_cpus, online, possible};
@@ -15,14 +17,14 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
 
-/// One CPU's.
+/// The state of one CPU. `Relaxed` is enough: each word stands for itself.
 #[derive(Default)]
 struct Life {
-    /// It has been asked, and has not answered.
+    /// It was requested, and has not run yet.
     owes: AtomicBool,
-    /// How many firings it had seen when it was asked last.
+    /// Number of firings on the CPU at the last look.
     fired: AtomicU64,
-    /// How long it has owed an answer, ns.
+    /// Time for which it has not run, ns.
     without: AtomicU64,
 }
 
@@ -32,11 +34,12 @@ impl Chore for Life {
     }
 }
 
-/// Those of all CPUs, for one consumer, whose timer alone looks at them.
+/// The states of all CPUs, for one consumer. Only the consumer's deadman timer calls
+/// [`longest_without`](Self::longest_without), so calls do not overlap.
 pub struct Lives(KVVec<Option<Pin<KBox<Deferred<Life>>>>>);
 
 impl Lives {
-    /// Of CPUs that have not been asked yet.
+    /// No CPU has been requested yet.
     pub fn new() -> Result<Self> {
         let mut lives = KVVec::with_capacity(nr_cpus(), GFP_KERNEL)?;
         for cpu in 0..nr_cpus() as u32 {
@@ -49,8 +52,9 @@ impl Lives {
         Ok(Self(lives))
     }
 
-    /// Asks the CPUs where probes have fired; gives the longest that one has owed its answer, ns. `since` is when this was last called.
-    /// Does not wait.
+    /// Requests a sign of life from each CPU where probes have fired since the last call. Returns
+    /// the longest time for which a CPU has not given one, ns. `since` is the time since the last
+    /// call, ns. Called in a hard interrupt; does not wait.
     pub fn longest_without(&self, since: u64) -> u64 {
         let lives = self.0.iter().enumerate();
         lives

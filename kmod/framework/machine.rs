@@ -3,8 +3,9 @@
 
 //! The kernel as the engine sees it: [`KernelMachine`] is one firing of one probe on this CPU.
 //!
-//! Making one costs a few words on the stack; everything is fetched when the program asks. Nothing here sleeps, locks or
-//! allocates, and whatever loads from an address goes through [`nofault`](crate::sys::nofault).
+//! Making one costs a few words on the stack, and everything is fetched when a program reads it.
+//! Nothing here sleeps, locks or allocates (INV-4), and each load from a given address goes through
+//! [`nofault`](crate::sys::nofault).
 
 use super::fire::{Args, FireArgs};
 use super::probe::ProbeRef;
@@ -21,7 +22,7 @@ use dtrace_engine::{
     TaskArgs, Unplaced, UserWalk,
 };
 
-/// What this machine can do.
+/// The features of this machine.
 pub const FEATURES: Features = Features {
     signals: true,
     ustack: true,
@@ -33,10 +34,11 @@ pub const FEATURES: Features = Features {
     uregs: true,
 };
 
-/// Units of a clause from which on its time counts, of those who see everything: to look at the clock costs as much as some hundred.
+/// Work of a clause from which on its time counts too, in units, for consumers that see everything.
+/// Reading the clock costs as much as some hundred units.
 const TIMED: u64 = 4096;
 
-/// Units of passing by what does not fire: whether it does may have to be asked.
+/// Units of passing a consumer for which the probe does not fire: this may have to be looked up.
 const PASSED: u64 = 16;
 
 /// One firing on this CPU.
@@ -44,14 +46,14 @@ pub struct KernelMachine<'a> {
     guard: &'a CpuGuard,
     probe: ProbeRef,
     args: &'a FireArgs<'a>,
-    /// The time of the firing once it has been asked for, else 0.
+    /// The time of the firing, once it has been read; else 0.
     now: Cell<u64>,
-    /// The thread's key, the same way.
+    /// The key of the thread, once it has been read; else 0.
     thread: Cell<u64>,
 }
 
 impl<'a> KernelMachine<'a> {
-    /// The firing of `probe` with `args`.
+    /// Makes the firing of `probe` with `args`.
     #[inline]
     pub fn new(guard: &'a CpuGuard, probe: ProbeRef, args: &'a FireArgs<'a>) -> Self {
         Self {
@@ -63,7 +65,7 @@ impl<'a> KernelMachine<'a> {
         }
     }
 
-    /// The firing of another probe on account of `other`'s, at the same time.
+    /// Calls `fire` with a firing of `probe` that `other` causes, at the same time.
     pub fn within<R>(
         other: &Self,
         probe: ProbeRef,
@@ -75,18 +77,21 @@ impl<'a> KernelMachine<'a> {
         fire(&this)
     }
 
-    /// A user's clause is about to run, or may be: what that takes counts from now on.
+    /// Starts to measure time for a clause of a consumer that does not see everything. The clause
+    /// may turn out not to run.
     pub fn begin_of_user(&self) {
         self.guard.look_at_toil(clock::monotonic());
     }
 
-    /// What work counts for with the time that has gone since that was last asked.
+    /// Returns what `units` count for, with the time since the clock was last read for this
+    /// purpose.
     #[cold]
     fn timed(&self, units: u64) -> u64 {
         budget::work(units, self.guard.look_at_toil(clock::monotonic()))
     }
 
-    /// Adds what a user's clause took, with the time that it took; returns what that counts for.
+    /// Adds the work of a member's clause, and its time, to what members have done in this firing.
+    /// Returns what it counts for.
     #[cold]
     pub fn toil_of_user(&self, units: u64) -> u64 {
         let units = self.timed(units);
@@ -94,12 +99,14 @@ impl<'a> KernelMachine<'a> {
         units
     }
 
-    /// Adds what was passed by of a user's that does not fire here, or not any more.
+    /// Adds the passing of a consumer for which the probe does not fire here, or does not fire any
+    /// more, to what members have done in this firing.
     pub fn pass_of_users(&self) {
         self.guard.add_work_of_users(PASSED);
     }
 
-    /// What users' clauses may do together. At a breakpoint they are rehearsed first.
+    /// Returns the common limit of members in this firing, in units. It is doubled at a breakpoint,
+    /// where clauses are rehearsed first (INV-28).
     fn most_of_users(&self) -> u64 {
         match self.guard.is_stopped() {
             true => 2 * budget::FIRING_OF_USERS,
@@ -107,18 +114,18 @@ impl<'a> KernelMachine<'a> {
         }
     }
 
-    /// Whether users' clauses have done all that they may do together in a firing.
+    /// Whether members have used up their common limit in this firing.
     pub fn users_are_over(&self) -> bool {
         self.guard.work_of_users() > self.most_of_users()
     }
 
-    /// The probe.
+    /// Returns the probe.
     #[inline]
     pub fn probe(&self) -> ProbeRef {
         self.probe
     }
 
-    /// What its provider told.
+    /// Returns what the provider has told of the firing.
     #[inline]
     pub fn args(&self) -> &'a FireArgs<'a> {
         self.args
@@ -129,7 +136,7 @@ impl<'a> KernelMachine<'a> {
         Current::get(self.guard)
     }
 
-    /// Walks the kernel stack of what fired.
+    /// Walks the kernel stack at the firing.
     fn frames<R>(&self, most: usize, f: impl FnOnce(&[usize]) -> R) -> R {
         let regs = match self.args.args {
             Args::Function(regs) => Some(regs),
@@ -143,7 +150,8 @@ impl<'a> KernelMachine<'a> {
         stack::kernel(self.guard, from, most, f)
     }
 
-    /// Walks the user stack of what fired, gives its frames to `to`, and notes those of evaluators in `spots`. Makes pauses.
+    /// Walks the user stack at the firing. Gives the frames to `to` and notes the frames of
+    /// evaluators in `spots`. May return a pause, with which a later call goes on.
     fn user_frames(
         &self,
         by: UserWalk,
@@ -154,7 +162,7 @@ impl<'a> KernelMachine<'a> {
         unwind::walk(self.guard, self.how(by)?, spots, to, from)
     }
 
-    /// How the user stack of what fired is walked, if there is one.
+    /// Returns how to walk the user stack at the firing, if there is one.
     fn how(&self, by: UserWalk) -> Option<unwind::How<'_>> {
         Some(unwind::How {
             regs: self.task().user_regs()?,
@@ -164,7 +172,7 @@ impl<'a> KernelMachine<'a> {
         })
     }
 
-    /// A key that no thread has, for this CPU.
+    /// Returns a key that no thread has. It differs between CPUs.
     pub fn no_thread_key(&self) -> u64 {
         !(self.guard.cpu().index() as u64)
     }
@@ -172,7 +180,8 @@ impl<'a> KernelMachine<'a> {
     #[inline(never)]
     fn make_thread_key(&self) -> u64 {
         let who = self.task().who(self.guard.cpu().index());
-        // A program that has come to a breakpoint is in no interrupt.
+        // A program that has reached a breakpoint is not in an interrupt, although the kernel
+        // counts its exception as one.
         let level = match self.args.in_program && self.guard.is_stopped() {
             true => 0,
             false => irq_level(),
@@ -199,7 +208,8 @@ impl Machine for KernelMachine<'_> {
         self.guard.firing()
     }
 
-    /// Whoever sees everything is limited by itself.
+    /// A consumer that sees everything has limits of its own only. Light work costs no look at the
+    /// clock.
     #[inline]
     fn toil(&self, units: u64) -> u64 {
         match units < TIMED {
@@ -251,8 +261,9 @@ impl Machine for KernelMachine<'_> {
         self.task().addr()
     }
 
-    /// A thread's id comes back after its death, its start time does not; the idle threads share both, and differ by CPU. An
-    /// interrupt has variables of its own, apart from those of the thread it interrupts.
+    /// The key contains the thread's start time, because thread ids are reused. The idle threads
+    /// share both, so their key contains the CPU instead. An interrupt has variables of its own,
+    /// apart from those of the thread that it interrupts.
     #[inline]
     fn thread_key(&self) -> u64 {
         if self.thread.get() == 0 {
@@ -310,7 +321,8 @@ impl Machine for KernelMachine<'_> {
         irq_level()
     }
 
-    /// The address that the probed function returns to. A sample's stack begins within the function.
+    /// Returns the address that the probed function returns to. A sample's stack begins within the
+    /// interrupted function, so its caller is the second frame.
     fn caller(&self) -> u64 {
         let frame = |n: usize| {
             self.frames(n.wrapping_add(1), |frames| {
@@ -325,12 +337,12 @@ impl Machine for KernelMachine<'_> {
         }
     }
 
-    /// The second frame: the user code that called what entered the kernel.
+    /// Returns the second frame: the user code that called the code which entered the kernel.
     fn ucaller(&self, by: UserWalk) -> u64 {
         let mut pcs = [0; 16];
         let mut frames = Frames::new(&mut pcs);
         self.user_frames(by.bare(), None, Sink::Frames(&mut frames), None);
-        // Behind a single frame it may say that there is no other.
+        // If there is only one frame, what lies behind it is no address.
         let has_second = frames.finish() == 2;
         let (_, second) = pcs.split_at(8);
         let second = second.try_into().ok().filter(|_| has_second);
@@ -426,7 +438,8 @@ impl Machine for KernelMachine<'_> {
         self.task().descends_from(pid)
     }
 
-    /// A consumer that does not see everything goes by [`Seen`](super::seen::Seen).
+    /// Not used: a consumer that may not trace all processes is given a
+    /// [`Seen`](super::seen::Seen).
     fn owned(&self) -> bool {
         false
     }
@@ -469,7 +482,8 @@ impl Machine for KernelMachine<'_> {
         self.task().signal(signal)
     }
 
-    /// Refused when the program is enabled: the kernel exports no way into its debugger.
+    /// Never called: programs with this action are refused ([`FEATURES`]), because the kernel
+    /// exports no entry to its debugger.
     fn breakpoint(&self) {}
 
     fn panic(&self) {
@@ -478,9 +492,9 @@ impl Machine for KernelMachine<'_> {
 
     fn chill(&self, ns: u64) {
         clock::spin(ns);
-        // That is no work of whoever comes next.
+        // Restarts the measurement, so that the next clause does not pay for the delay.
         self.guard.look_at_toil(clock::monotonic());
-        // It is to be seen how long it took.
+        // The time is read anew, so that later reads show how long the delay took.
         self.now.set(0);
     }
 }

@@ -1,16 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Between providers and consumers.
+//! The framework: it stands between providers and consumers.
 //!
-//! Providers create probes in the [`table`] ([`provider`]); consumers, one per open file ([`device`]), enable them by
-//! description ([`enabling`]); a firing ([`fire`]) walks the ECBs of its probe ([`ecb`]) and lets the engine do the rest, on the
-//! kernel that [`machine`] describes.
+//! Providers create probes in the [`table`] ([`provider`]). Consumers, one per open file
+//! ([`device`]), enable them by description ([`enabling`]). A firing ([`fire`]) walks the ECBs at
+//! its probe ([`ecb`]) and has the engine do the rest, on the kernel that [`machine`] describes.
 //!
-//! Locks, outermost first: the mutex of an open file, which makes its control calls follow one another; the
-//! [`Framework`]'s mutex over the [`state`], held for whatever concerns more than one consumer: the table, the providers, and who
-//! is linked to which probe. Providers are called under it. Probe context takes neither; it reads what the state
-//! publishes under RCU ([`rculist`](crate::sys::rculist)).
+//! Locks, outermost first:
+//!
+//! 1. The turn of an open file, which serialises its control calls.
+//! 2. The turn of a user, which lets one call of a member at a time wait for the mutex (INV-31).
+//! 3. The lock of a file's requests for processes that wait ([`holder`]).
+//! 4. The [`Framework`]'s mutex over the [`state`], for everything that concerns more than one
+//!    consumer: the table, the providers, and the ECBs at each probe.
+//! 5. The locks of providers, which are called with the mutex held.
+//!
+//! Probe context takes none of these. It reads what the state publishes under RCU
+//! ([`rculist`](crate::sys::rculist), INV-4, INV-20).
 
 pub mod anon;
 mod arming;
@@ -83,28 +90,29 @@ use quota::Users;
 use state::State;
 use table::Table;
 
-/// The framework: one in the module.
+/// The framework. The module has one.
 #[pin_data]
 pub struct Framework {
     ends: Ends,
     deadman: deadman::Limits,
-    /// Whose members may trace their own processes.
+    /// The group whose members may trace their own processes.
     group: u32,
     newcomers: Arc<CpuState<Newcomers>>,
-    /// Who pays for places in processes.
+    /// The accounts that pay for what consumers have.
     users: Common<Users>,
     /// What programs have registered.
     desk: Arc<Desk>,
-    /// Those who may trace their own processes alone, as long as they do.
+    /// The hooks by which members' consumers learn of processes (INV-36, INV-37).
     watchers: Arc<Audience<Hooks>>,
     lookout: Lookout,
-    /// Those whose clauses ask for `vtimestamp`, while they trace.
+    /// Attached while a tracing reads `vtimestamp` (INV-7).
     measuring: Arc<Audience<Measuring>>,
     state: Common<State>,
 }
 
 impl Framework {
-    /// The framework, with the provider `dtrace`. Members of `group` may trace their own processes.
+    /// Makes the framework, with the provider `dtrace`. Members of `group` may trace their own
+    /// processes.
     pub fn new(
         parts: Parts<Probe, names::Name>,
         deadman: deadman::Limits,
@@ -139,38 +147,40 @@ impl Framework {
         )
     }
 
-    /// Locks the state for a consumer. Of a user's calls one at a time waits for that ([`Payer::turn`](quota::Payer::turn)). `EINTR`: the
-    /// caller is killed.
+    /// Locks the state for a consumer. A member's call waits for its [turn](quota::Payer::turn)
+    /// first. `EINTR` if the caller is killed.
     fn enter<'a>(&'a self, tracer: &'a Tracer) -> Result<Entered<'a>> {
         let turn = tracer.payer.turn().map(Turn::take).transpose()?;
         Ok(Entered::new(self.state.lock_killable()?, turn))
     }
 
-    /// The same, for who has to end something: also where the caller is killed. Whoever has a file last closes it, a thread of the kernel for
-    /// one, so nobody waits for the user's turn here, which he may keep.
+    /// Locks the state for a call that ends something, even if the caller is killed. It does not
+    /// wait for the user's turn, which the user may keep: the last close of a file may be done by
+    /// another task, such as a thread of the kernel.
     fn enter_anyway(&self) -> Entered<'_> {
         Entered::new(self.state.lock(), None)
     }
 
-    /// Ends all that a consumer has enabled, and waits until nobody fires for it any more.
+    /// Takes away all that a consumer has enabled, and waits until no firing uses it any more.
     fn withdraw(&self, tracer: &Arc<Tracer>) {
         let gone = self.enter_anyway().detach(tracer);
-        // Waits for a grace period, without the framework's mutex.
+        // This waits for a grace period, so it is done without the framework's mutex.
         drop(gone);
     }
 
-    /// Forgets a consumer that has ended, and the probes that were made for it alone.
+    /// Removes a consumer that has ended, and the probes that only it had requested.
     fn forget(&self, tracer: &Arc<Tracer>) {
         self.withdraw(tracer);
         self.enter_anyway().forget(tracer);
     }
 
-    /// A text that stays as long as the framework: for the name of a provider that is not known beforehand.
+    /// Returns a copy of a text that stays as long as the framework, for the name of a provider
+    /// that is not known at compile time.
     pub fn intern(&self, text: &[u8]) -> Result<&'static [u8]> {
         self.state.lock().table.intern(text)
     }
 
-    /// Adds a provider, which has no probes yet.
+    /// Adds a provider. It has no probes yet.
     pub fn register(self: &Arc<Self>, provider: Arc<dyn Provider>) -> Result<Registration> {
         let index = self.state.lock().add_provider(provider)?;
         Ok(Registration {
@@ -180,7 +190,8 @@ impl Framework {
     }
 }
 
-/// The state, locked for a consumer. The next one of its user's calls has its turn when the lock has been given up.
+/// The state, locked for a consumer. The fields are dropped in order, so the user's next call has
+/// its turn after the lock was released.
 struct Entered<'a> {
     state: CommonGuard<'a, State>,
     _turn: Option<Taken<'a>>,
@@ -207,26 +218,28 @@ impl DerefMut for Entered<'_> {
     }
 }
 
-/// A registered provider. Dropping it removes its probes and forgets the provider.
+/// A registered provider. Dropping it removes its probes and the provider.
 pub struct Registration {
     framework: Arc<Framework>,
     index: u32,
 }
 
 impl Registration {
-    /// Creates probes. Consumers whose descriptions match them get them enabled at once.
+    /// Creates probes, all or none. Enables them at once for consumers whose descriptions match
+    /// them.
     pub fn populate<R>(&self, create: impl FnOnce(&mut Batch<'_>) -> Result<R>) -> Result<R> {
         let mut state = self.framework.state.lock();
         state.begin();
         state.populate(self.index, create)
     }
 
-    /// Notes that the probes of a module that has come could not be created, for who describes such.
+    /// Notes, with each consumer that has described them, that the probes of a module which was
+    /// loaded could not be created.
     pub fn miss(&self, module: &[u8]) {
         self.framework.state.lock().miss(self.index, module);
     }
 
-    /// Removes probes, which are disarmed if need be. They may be created again.
+    /// Removes probes, and disarms them if they are armed. They may be created again.
     pub fn remove(&self, probes: &[ProbeRef]) {
         self.framework.state.lock().remove(self.index, probes);
     }

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! The names that probes are made of, each held once.
+//! The names of probes, each held once.
 //!
-//! A hundred thousand probes share fifty thousand names: a function has an entry and a return, and they all are called
-//! "entry" or "return". A [`Name`] is the text and, for each of the four places that it may stand in, the chain of
-//! the probes that have it there. So the table of names *is* the four hashes that probes are matched by, two names are
-//! equal if their addresses are, and a glob is compared with each distinct name once instead of with each probe.
+//! A hundred thousand probes share fifty thousand names: a function has an entry and a return, and
+//! all of these are called "entry" or "return". A [`Name`] is a text and, for each of the four
+//! parts of a probe's name, the chain of the probes that have the text as this part. So the table
+//! of names *is* the four hash tables by which probes are matched, two names are equal if their
+//! addresses are, and a glob is compared with each distinct name once instead of with each probe.
 //!
-//! Chains are linked both ways, since a probe may have to leave one of a hundred thousand. A name counts the probes that are made of
-//! it, on its chains or not. The last one that goes takes it along, unless somebody else was given the text for ever.
+//! Chains are doubly linked, because a probe may have to leave a chain of a hundred thousand. A
+//! name counts the probes that are made of it, on its chains or not. It goes with the last of these
+//! probes, unless its text was given out for ever.
 
 use super::probe::{Part, Probe, ProbeRef};
 use crate::sys::arena::{Arena, Place, Strings, Text};
@@ -18,20 +20,21 @@ use dtrace_engine::hash::mix_bytes;
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
 
-/// A name, and the probes that have it. What changes is changed with the framework's mutex held; probe context reads the text.
+/// A name, and the probes that have it. Changed with the framework's mutex held. Probe context
+/// reads only the text.
 pub struct Name {
     text: Text,
     place: Place,
     hash: u32,
-    /// How often probes are made of it.
+    /// Number of parts of probes that are made of it.
     uses: AtomicU32,
-    /// It stays when no probe is.
+    /// It stays even if no probe is made of it.
     stays: AtomicBool,
     chains: [Chain; 4],
 }
 
 struct Chain {
-    /// The place of the probe that was added last; [`Probe::next`] leads on.
+    /// The place of the probe that was added last; the chain goes on by [`Probe::next`].
     first: AtomicU32,
     len: AtomicU32,
 }
@@ -45,18 +48,18 @@ impl Chain {
 }
 
 impl Name {
-    /// The name itself.
+    /// Returns the text.
     #[inline]
     pub fn text(&self) -> &'static [u8] {
         self.text.bytes()
     }
 
-    /// How many probes have it as `part`, removed ones included.
+    /// Returns the number of probes that have it as `part`, including removed ones.
     pub fn count(&self, part: Part) -> u32 {
         self.chains[part as usize].len.load(Ordering::Relaxed)
     }
 
-    /// The place of the first probe that has it as `part`, or 0.
+    /// Returns the place of the first probe on the chain of `part`, or 0.
     pub fn first(&self, part: Part) -> Place {
         self.chains[part as usize].first.load(Ordering::Relaxed)
     }
@@ -88,13 +91,13 @@ impl Name {
         chain.grow(-1);
     }
 
-    /// Counts that a probe is made of it.
+    /// Counts a part of a probe that is made of it.
     pub fn take(&self) {
         let uses = self.uses.load(Ordering::Relaxed);
         self.uses.store(uses.wrapping_add(1), Ordering::Relaxed);
     }
 
-    /// Lets it stay for ever.
+    /// Makes it stay for ever.
     pub fn stay(&self) {
         self.stays.store(true, Ordering::Relaxed);
     }
@@ -108,15 +111,16 @@ impl Name {
 pub struct Names {
     texts: Strings,
     names: Arena<Name>,
-    /// Open addressing: a power of two of slots, at most three quarters of them taken.
+    /// Open addressing: a power of two of slots, at most three quarters of them in use.
     slots: KVVec<Option<&'static Name>>,
     taken: usize,
-    /// What hashes begin with: programs and users make names, and who knew which have the same hash could have everybody wait.
+    /// What hashes begin with. Programs and users choose names, and a user who could choose names
+    /// with equal hashes could make every look-up slow (INV-30).
     secret: u64,
 }
 
 impl Names {
-    /// No names, whose memory will be `texts` and `names`.
+    /// Makes an empty table. `texts` and `names` will be its memory.
     pub const fn new(texts: Strings, names: Arena<Name>, secret: u64) -> Self {
         Self {
             texts,
@@ -132,15 +136,16 @@ impl Names {
         (hash ^ hash >> 32) as u32
     }
 
-    /// The name of this text, if there is one.
+    /// Returns the name with this text, if there is one.
     pub fn get(&self, text: &[u8]) -> Option<&'static Name> {
         *self.slots.get(self.find(text, self.hash(text))?)?
     }
 
-    /// The slot of the name of this text, which has this hash.
+    /// Returns the slot of the name with this text and this hash.
     fn find(&self, text: &[u8], hash: u32) -> Option<usize> {
         let mask = self.slots.len().checked_sub(1)?;
         let mut at = hash as usize & mask;
+        // Ends at an empty slot: at least a quarter of the slots is empty.
         loop {
             let name = (*self.slots.get(at)?)?;
             if name.hash == hash && name.text() == text {
@@ -150,7 +155,8 @@ impl Names {
         }
     }
 
-    /// The name of this text, made if there is none.
+    /// Returns the name with this text, and makes it if there is none. `ENOMEM`; `E2BIG` if the
+    /// text is longer than [`LONGEST`](crate::sys::arena::LONGEST).
     pub fn intern(&mut self, text: &[u8]) -> Result<&'static Name> {
         let hash = self.hash(text);
         let there = self.find(text, hash).and_then(|at| self.slots.get(at));
@@ -180,7 +186,8 @@ impl Names {
         Ok(name)
     }
 
-    /// Counts that a probe that is made of this name has gone.
+    /// Counts that a part of a probe that is made of the name has gone. Removes the name if it was
+    /// the last one.
     pub fn release(&mut self, name: &'static Name) {
         let uses = name.uses.load(Ordering::Relaxed);
         name.uses.store(uses.wrapping_sub(1), Ordering::Relaxed);
@@ -189,7 +196,7 @@ impl Names {
         }
     }
 
-    /// Forgets the name of this text, if there is one that no probe is made of and that need not stay.
+    /// Removes the name with this text, if it is unused and need not stay.
     pub fn drop_unused(&mut self, text: &[u8]) {
         self.drop_at(text, self.hash(text));
     }
@@ -208,7 +215,8 @@ impl Names {
         }
     }
 
-    /// Empties a slot; a name that was put farther away than its own slot because of it moves up.
+    /// Empties a slot. Moves up each name that stands behind its own slot because the emptied slot
+    /// was taken.
     fn vacate(&mut self, mut hole: usize) {
         let mask = self.slots.len().wrapping_sub(1);
         let mut at = hole;
@@ -233,17 +241,17 @@ impl Names {
         }
     }
 
-    /// How many names there are.
+    /// Returns the number of names.
     pub fn len(&self) -> usize {
         self.taken
     }
 
-    /// Every name, in no order.
+    /// Returns all names, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = &'static Name> + '_ {
         self.slots.iter().filter_map(|slot| *slot)
     }
 
-    /// How many places there are for names, for texts, and in the table.
+    /// Returns the number of places for names and for texts, and the number of slots.
     #[cfg(test)]
     pub fn room(&self) -> [usize; 3] {
         [self.names.places(), self.texts.places(), self.slots.len()]
@@ -260,7 +268,8 @@ impl Names {
     }
 }
 
-/// Puts `name` into the first free slot from its own on. There is one: the table is never full.
+/// Puts `name` into the first free slot from its own on. There always is one, because a quarter of
+/// the table is free.
 fn set(slots: &mut [Option<&'static Name>], name: &'static Name) {
     let mask = slots.len().wrapping_sub(1);
     let start = name.hash as usize & mask;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! CPUs that come while a consumer traces.
+//! CPUs that come online while a consumer traces (INV-17).
 //!
-//! A consumer has buffers for the CPUs that are online when it begins: a virtual machine may promise many times as many as it has.
-//! One that comes later is given its buffers before it runs anything, so that nothing is lost on it. Where there is no memory for them
-//! the CPU comes all the same, and what fires on it is counted. Buffers of a CPU that goes stay, with what they hold.
+//! A consumer has buffers for the CPUs that are online when it begins, because a virtual machine
+//! may declare many times as many CPUs as it has. A CPU that comes later gets its buffers before it
+//! runs anything, so nothing is dropped on it. If there is no memory for them, the CPU comes online
+//! all the same, and what fires on it is counted. The buffers of a CPU that goes offline stay, with
+//! their contents.
 
 use super::text::errno;
 use super::tracer::Tracer;
@@ -13,10 +15,10 @@ use crate::sys::hotplug::{CpuState, Everywhere, PerCpu, Stage};
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// What waits for CPUs, for one consumer.
+/// Gives a consumer's buffers to CPUs that come online.
 pub struct Newcomers(Arc<Tracer>);
 
-/// That it waits; until it is dropped.
+/// A running [`Newcomers`]. Dropping it ends it.
 pub type Waiting = Pin<KBox<Everywhere<Newcomers>>>;
 
 impl PerCpu for Newcomers {
@@ -31,7 +33,8 @@ impl PerCpu for Newcomers {
 }
 
 impl Newcomers {
-    /// Begins to wait, for a consumer that has its buffers. Those who have come since it got them are given theirs here.
+    /// Starts for a consumer that has its buffers. CPUs that have come online since it got them get
+    /// theirs here; an error of one of these fails the call.
     pub fn start(state: &Arc<CpuState<Self>>, tracer: &Arc<Tracer>) -> Result<Waiting> {
         Everywhere::start(state.clone(), Self(tracer.clone()))
     }

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! How much a call may match with the framework's mutex held.
+//! Limits on the matching that a call does with the framework's mutex held (INV-31).
 //!
-//! Everybody waits for that mutex: who loads a kernel module, who begins to trace, who ends. A description costs its author a few bytes, and
-//! may cost a comparison of globs with each name that there is. So what is compared is counted, by the steps that it takes. A call that can
-//! go on later gives the mutex back in between; one that cannot is refused where its author has no rights over the kernel, and ends where
-//! he is killed.
+//! Many tasks wait for that mutex: those that load a kernel module, and those that begin or end a
+//! tracing. A description costs its author a few bytes, and its matching may compare a glob with
+//! each name that exists. So comparisons are counted, in steps. A call that can go on later
+//! releases the mutex in between. Any other call is refused if it takes too many steps and its
+//! consumer has no rights over the kernel; if the consumer has them, the call ends when its caller
+//! is killed.
 //!
-//! A call may make probes, and a module that comes has some, which are compared with what all consumers retain. As long as the mutex is
-//! held, which is an *occasion*, all consumers of a user have as much [together](Allowance) as a call has.
+//! A call may make probes, and a module that is loaded brings some. These are compared with what
+//! all consumers retain. During one *occasion*, which is the time for which the mutex is held, all
+//! consumers of a member together have as many steps for this as one call ([`Allowance`]).
 
 use crate::sys::task;
 use core::cell::Cell;
@@ -19,26 +22,28 @@ use kernel::prelude::*;
 
 /// Steps of a call: some ten milliseconds.
 pub const STEPS: u64 = 16 << 20;
-/// Steps between two looks at whether the caller is killed, and the most that is done at a stretch by a call that can go on later.
+/// Steps between two checks whether the caller is killed. Also the maximum for which a call that
+/// can go on later holds the mutex at a time.
 const STRETCH: u64 = 1 << 20;
 
-/// Steps of asking whether a consumer may be told of a probe, in a call that goes on later.
+/// Steps of asking whether a consumer may know of a probe, in a call that can go on later.
 pub const ASKED: u64 = 256;
-/// The same in a call that is whole or not at all: four times as many questions are allowed as a user may have ECBs.
+/// The same in a call that is whole or not at all. The steps of a call allow four times as many
+/// questions as a member may have ECBs.
 pub const ASKED_AT_ONCE: u64 = 64;
-/// Steps of asking whether a consumer may have a probe, where it appears.
+/// Steps of asking whether a consumer may have a probe that has appeared.
 pub const PERMITTED: u64 = 16;
-/// Steps of making a pattern of a description.
+/// Steps of making a pattern from a description.
 pub const DESCRIBED: u64 = 128;
-/// Steps of asking a provider whether it makes probes to order for a description, and of each probe that is made: it is looked for
-/// among thousands.
+/// Steps of asking a provider whether it makes probes to order for a description.
 pub const PROVIDED: u64 = 64;
+/// Steps of each probe that a provider makes to order, which it looks up among thousands.
 pub const MADE: u64 = 64 << 10;
 
-/// What is left for a call.
+/// The steps that a call has left.
 pub struct Patience {
     left: Cell<u64>,
-    /// What is left when the next look is due.
+    /// The number of steps left at which the next check is due.
     look: Cell<u64>,
 }
 
@@ -50,17 +55,19 @@ impl Patience {
         }
     }
 
-    /// That of a call which is whole or not at all; `endless`: its author is trusted.
+    /// The steps of a call that is whole or not at all; without limit if `endless`, for a trusted
+    /// consumer.
     pub const fn of_call(endless: bool) -> Self {
         Self::new(if endless { u64::MAX } else { STEPS })
     }
 
-    /// That of one stretch.
+    /// The steps of one stretch.
     pub const fn of_stretch() -> Self {
         Self::new(STRETCH)
     }
 
-    /// Takes steps that were done. `E2BIG`: there are none left; `EINTR`: the caller is killed.
+    /// Takes steps that were done. `E2BIG` if not so many are left; `EINTR` if the caller is
+    /// killed.
     pub fn take(&self, steps: u64) -> Result {
         let left = self.left.get().checked_sub(steps).ok_or(E2BIG)?;
         self.left.set(left);
@@ -75,15 +82,15 @@ impl Patience {
     }
 }
 
-/// What is left for all consumers of a user together on an occasion.
+/// The steps that all consumers of a member have left together on an occasion.
 pub struct Allowance {
-    /// Both are changed with the framework's mutex held.
+    /// Both fields are accessed with the framework's mutex held, so `Relaxed` is enough.
     occasion: AtomicU64,
     left: AtomicU64,
 }
 
 impl Allowance {
-    /// None was drawn on.
+    /// Nothing has been taken.
     pub const fn new() -> Self {
         Self {
             occasion: AtomicU64::new(0),
@@ -99,14 +106,16 @@ impl Allowance {
     }
 }
 
-/// What is left for a consumer on an occasion. What it has taken the others of its user have no more, from when this is dropped.
+/// The steps that a consumer has left on an occasion. What it takes is missing for the user's other
+/// consumers from the drop on. So only one may exist at a time for an allowance.
 pub struct Drawn<'a> {
     patience: Patience,
     from: Option<&'a Allowance>,
 }
 
 impl<'a> Drawn<'a> {
-    /// From what its user has; one who is trusted has all that it wants.
+    /// Draws from the allowance of the consumer's user. Without a limit if `endless`, for a trusted
+    /// consumer.
     pub fn from(allowance: Option<&'a Allowance>, occasion: u64, endless: bool) -> Self {
         let from = allowance.filter(|_| !endless);
         let patience = match from {
@@ -116,7 +125,7 @@ impl<'a> Drawn<'a> {
         Self { patience, from }
     }
 
-    /// The same, where somebody else's call is the occasion: whether that one is killed is no matter.
+    /// Ignores whether the caller is killed, because the call is another consumer's.
     #[must_use]
     pub fn deaf(self) -> Self {
         self.patience.look.set(0);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Instructions of processes at which consumers listen: they are told when a process comes there.
+//! Instructions of processes at which consumers listen: they are notified when a process reaches
+//! one (INV-25).
 //!
-//! An instruction has one breakpoint, and there may be probes at this one. So the breakpoint is that of the provider of processes, whose
-//! place tells the listeners before it fires what probes it has.
+//! An instruction can have only one breakpoint, and there may be probes at the same instruction. So
+//! the breakpoint belongs to the provider of probes in processes. Its place notifies the listeners
+//! before it fires the probes.
 
 use super::holds::Ear;
 use super::quota::Payer;
@@ -22,22 +24,24 @@ pub struct Post {
     pub address: u64,
     pub text: Text,
     pub instruction: Instruction,
-    /// Whether whoever listens may trace his own processes alone.
+    /// Whether the listener is a member's consumer.
     pub is_users: bool,
     /// Who pays for it.
     pub payer: Payer,
 }
 
-/// Who listens at one instruction.
+/// The listeners at one instruction.
 #[pin_data]
 pub struct Listeners {
-    /// Locked where nobody may sleep. Whoever holds it elsewhere is in the kernel, where no breakpoint of a program is hit.
+    /// Locked in the exception of the breakpoint, so no holder sleeps. A holder in process context
+    /// is in the kernel, where no breakpoint of a program is hit; so this cannot deadlock on one
+    /// CPU.
     #[pin]
     all: SpinLock<KVec<Ear>>,
 }
 
 impl Listeners {
-    /// Nobody.
+    /// Makes an empty list.
     pub fn new() -> Result<Arc<Self>> {
         let init = pin_init!(Self {
             all <- new_spinlock!(KVec::new(), "dtrace::Listeners"),
@@ -45,7 +49,7 @@ impl Listeners {
         Arc::pin_init(init, GFP_KERNEL)
     }
 
-    /// One more; `EEXIST`: it listens already.
+    /// Adds a listener. `EEXIST` if it listens already.
     pub fn add(&self, ear: Ear) -> Result {
         let mut all = self.all.lock();
         if all.iter().any(|one| one.is(&ear)) {
@@ -54,40 +58,43 @@ impl Listeners {
         Ok(all.push(ear, GFP_ATOMIC)?)
     }
 
-    /// Whether one listened, which does so no more.
+    /// Removes a listener. Returns whether it listened.
     pub fn remove(&self, ear: &Ear) -> bool {
         let mut all = self.all.lock();
         let at = all.iter().position(|one| one.is(ear));
-        // What it has is given back without the lock.
+        // Dropped after the lock was released, because it may be the last reference to what the
+        // consumer shares.
         let gone = at.and_then(|at| all.remove(at).ok());
         drop(all);
         gone.is_some()
     }
 
-    /// Whether nobody listens.
+    /// Whether no consumer listens.
     pub fn is_empty(&self) -> bool {
         self.all.lock().is_empty()
     }
 
-    /// Tells all of them that nobody will hear of it any more: the breakpoint has gone.
+    /// Notes with each listener that it will not be notified any more: the breakpoint has gone.
     pub fn lose(&self) {
         self.all.lock().iter().for_each(Ear::lost);
     }
 
-    /// Tells all of them.
+    /// Notifies each listener that the current process has reached the instruction. Called in the
+    /// exception; does not sleep.
     pub fn tell(&self) {
         self.all.lock().iter().for_each(Ear::reached);
     }
 }
 
 impl State {
-    /// Has one told wherever a process comes to an instruction.
+    /// Has `ear` notified when a process reaches an instruction, from now on. Sets the breakpoint.
     pub fn listen(&self, post: Post, ear: Ear) -> Result<(), Refusal> {
         let (_, provider) = self.processes()?;
         Ok(provider.listen(post, ear)?)
     }
 
-    /// Tells it no more of these, addresses in processes.
+    /// Stops notifying `ear` of these addresses in processes. Removes the breakpoints that are not
+    /// needed any more, all with one wait.
     pub fn ignore(&self, posts: &mut dyn Iterator<Item = (&Process, u64)>, ear: &Ear) {
         if let Ok((_, provider)) = self.processes() {
             provider.ignore(posts, ear);

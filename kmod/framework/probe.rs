@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! A probe: four names, an id, and the list of who has enabled it.
+//! A probe: four names, an id, and the list of what consumers have enabled at it.
 
 use super::enabled::Enabled;
 use super::names::Name;
@@ -13,23 +13,25 @@ use dtrace_engine::ProbeName;
 use dtrace_uapi::ioctl::ProbeDesc;
 use dtrace_uapi::types::ProbeId;
 
-/// How many consumers there are, at all probes, whose clauses load user memory.
+/// Number of consumers whose clauses load user memory, summed over all probes.
 static READERS: AtomicU32 = AtomicU32::new(0);
 
-/// Whether any probe's clauses load user memory.
+/// Whether a clause of any probe loads user memory.
 #[inline]
 pub fn any_reads_user() -> bool {
     READERS.load(Ordering::Relaxed) > 0
 }
 
-/// A probe, wherever it is referred to. Most stay until the module goes.
+/// A reference to a probe. Most probes stay until the module goes.
 ///
-/// The place of one that was [retired](super::table) is used again. Whoever has not learnt of that, since it was neither its
-/// provider nor in probe context, nor had the framework's mutex all the time, needs a [`Held`].
+/// The memory of a probe that was [retired](super::table) is used again (INV-21). Its provider
+/// learns of that. Code in probe context, or that holds the framework's mutex all the time, is safe
+/// from it. Any other code needs a [`Held`].
 pub type ProbeRef = &'static Probe;
 
-/// A reference that keeps its probe from being overwritten. It is made with the framework's mutex held, of a probe that has not been
-/// retired; it may be dropped without.
+/// A reference that keeps the memory of its probe from being used again. It must be made with the
+/// framework's mutex held, for a probe that has not been retired. It may be dropped without the
+/// mutex.
 pub struct Held(ProbeRef);
 
 impl Held {
@@ -39,7 +41,7 @@ impl Held {
         Self(probe)
     }
 
-    /// The probe, not to be used longer than this.
+    /// Returns the probe, which must not be used after this reference was dropped.
     pub fn probe(&self) -> ProbeRef {
         self.0
     }
@@ -73,40 +75,41 @@ pub enum Part {
 }
 
 impl Part {
-    /// All of them.
+    /// All parts.
     pub const ALL: [Self; 4] = [Self::Provider, Self::Module, Self::Func, Self::Name];
 }
 
 /// A probe.
 ///
-/// The atomics but `cookie` and `missed` are written with the framework's mutex held; probe context reads names, cookie and list.
+/// All atomics except `missed` and `holders` are written with the framework's mutex held. Probe
+/// context reads names, cookie, list, `readers` and `for_all`.
 pub struct Probe {
     id: ProbeId,
     place: Place,
     /// Index of the provider.
     provider: u32,
     names: [&'static Name; 4],
-    /// Where the next probe is that has the same name as its `Part`, 0 at the end.
+    /// For each part, the place of the next probe with the same name; 0 at the end.
     next: [AtomicU32; 4],
-    /// The one before it, 0 at the beginning.
+    /// For each part, the place of the previous probe; 0 at the beginning.
     previous: [AtomicU32; 4],
     cookie: AtomicU64,
     live: AtomicBool,
     armed: AtomicBool,
     args_in_memory: AtomicBool,
-    /// How many consumers have enabled it: on its list or waiting for that.
+    /// Number of consumers that have enabled it, whether they are on the list or wait for `GO`.
     wanted: AtomicU32,
-    /// How many of those load user memory.
+    /// Number of those that load user memory.
     readers: AtomicU32,
-    /// How many of those see everything.
+    /// Number of those that see everything.
     for_all: AtomicU32,
     /// How often a part of it could not be enabled.
     missed: AtomicU16,
-    /// It will not come back.
+    /// It is not revived any more, and its memory will be used again.
     retired: AtomicBool,
-    /// The user whom it was made to order for, and 1, if it was made for one who has few timers; otherwise 0.
+    /// If it was made to order for a member: the user's id plus 1. Otherwise 0.
     user: AtomicU64,
-    /// How many [`Held`]s there are of it.
+    /// Number of [`Held`] references.
     holders: AtomicU32,
     enabled: Head<Enabled>,
 }
@@ -141,25 +144,25 @@ impl Probe {
         }
     }
 
-    /// Its id, from 1, the same as long as it is there.
+    /// Returns its id, which is at least 1 and does not change as long as it exists.
     #[inline]
     pub fn id(&self) -> ProbeId {
         self.id
     }
 
-    /// What its provider gave at its creation.
+    /// Returns the value that its provider gave at its creation.
     #[inline]
     pub fn cookie(&self) -> u64 {
         self.cookie.load(Ordering::Relaxed)
     }
 
-    /// One part of its name.
+    /// Returns one part of its name.
     #[inline]
     pub fn part(&self, part: Part) -> &'static [u8] {
         self.names[part as usize].text()
     }
 
-    /// All parts of its name.
+    /// Returns all parts of its name.
     #[inline]
     pub fn names(&self) -> ProbeName<'static> {
         ProbeName {
@@ -170,7 +173,7 @@ impl Probe {
         }
     }
 
-    /// Its description as consumers get it.
+    /// Returns its description for consumers.
     pub fn desc(&self) -> ProbeDesc {
         fn fill<const N: usize>(text: &[u8]) -> [u8; N] {
             let mut field = [0; N];
@@ -188,7 +191,7 @@ impl Probe {
         }
     }
 
-    /// What those have enabled who trace it.
+    /// Returns the list of what tracing consumers have enabled at it.
     #[inline]
     pub(super) fn enabled(&self) -> &Head<Enabled> {
         &self.enabled
@@ -198,7 +201,7 @@ impl Probe {
         self.names[part as usize]
     }
 
-    /// Where it is in the table's memory.
+    /// Returns its place in the table's memory.
     pub(super) fn place(&self) -> Place {
         self.place
     }
@@ -223,12 +226,12 @@ impl Probe {
         self.provider
     }
 
-    /// Whether its provider has it.
+    /// Whether its provider has it, and has not removed it.
     pub fn is_live(&self) -> bool {
         self.live.load(Ordering::Relaxed)
     }
 
-    /// Ends it; it keeps its id and its place, should its provider create it again.
+    /// Marks it as removed. It keeps its id and its place, in case its provider creates it again.
     pub(super) fn kill(&self) {
         self.live.store(false, Ordering::Relaxed);
     }
@@ -238,7 +241,7 @@ impl Probe {
         self.live.store(true, Ordering::Relaxed);
     }
 
-    /// Notes that it will not come back; whether that is new.
+    /// Notes that it will not be revived. Returns whether that is new.
     pub(super) fn retire(&self) -> bool {
         !self.retired.swap(true, Ordering::Relaxed)
     }
@@ -247,24 +250,26 @@ impl Probe {
         self.retired.load(Ordering::Relaxed)
     }
 
-    /// Whether anybody has a [`Held`]. Where nobody has, what was done with the last one has been done.
+    /// Whether a [`Held`] exists. The `Acquire` pairs with the `Release` of the drop: if none
+    /// exists, all uses through the last one have ended.
     pub(super) fn is_held(&self) -> bool {
         self.holders.load(Ordering::Acquire) > 0
     }
 
-    /// Notes for which user it was made.
+    /// Notes for which user it was made; `None` for all users.
     pub(super) fn made_for(&self, user: Option<u32>) {
         let user = user.map_or(0, |user| u64::from(user).saturating_add(1));
         self.user.store(user, Ordering::Relaxed);
     }
 
-    /// Whether it was made for everybody or for this user, and not for another one.
+    /// Whether it was made for all users or for this one.
     pub(super) fn is_for(&self, user: Option<u32>) -> bool {
         let made_for = self.user.load(Ordering::Relaxed);
         made_for == 0 || user.is_some_and(|user| made_for == u64::from(user).saturating_add(1))
     }
 
-    /// Notes that arguments lie in memory of the program, which may not be there: a clause that asks for one loads user memory.
+    /// Notes that arguments lie in memory of the program, which may not be resident. So a clause
+    /// that reads an argument loads user memory.
     pub fn set_args_in_memory(&self) {
         self.args_in_memory.store(true, Ordering::Relaxed);
     }
@@ -273,7 +278,7 @@ impl Probe {
         self.args_in_memory.load(Ordering::Relaxed)
     }
 
-    /// Whether its provider has been told to arm it.
+    /// Whether its provider has armed it. While a provider arms a batch, this may not be true yet.
     pub(super) fn is_armed(&self) -> bool {
         self.armed.load(Ordering::Relaxed)
     }
@@ -282,7 +287,7 @@ impl Probe {
         self.armed.store(armed, Ordering::Relaxed);
     }
 
-    /// Whether anybody has enabled it.
+    /// Whether any consumer has enabled it.
     pub fn is_wanted(&self) -> bool {
         self.wanted.load(Ordering::Relaxed) > 0
     }
@@ -294,7 +299,7 @@ impl Probe {
         self.for_all.fetch_add(for_all, Ordering::Relaxed);
     }
 
-    /// Counts that a consumer's clauses load user memory, where they are the first of that to do so.
+    /// Counts a consumer whose clauses load user memory, at the first of these clauses.
     pub(super) fn read_user(&self, enabled: &Enabled) {
         if enabled.read_user() {
             self.readers.fetch_add(1, Ordering::Relaxed);
@@ -302,7 +307,7 @@ impl Probe {
         }
     }
 
-    /// Counts that a consumer has gone.
+    /// Removes a consumer from the counts.
     pub(super) fn unwant(&self, enabled: &Enabled) {
         self.wanted.fetch_sub(1, Ordering::Relaxed);
         let reads = u32::from(enabled.reads_user());
@@ -312,23 +317,24 @@ impl Probe {
         self.for_all.fetch_sub(for_all, Ordering::Relaxed);
     }
 
-    /// Whether a consumer has enabled it that sees everything.
+    /// Whether a consumer that sees everything has enabled it.
     #[inline]
     pub(super) fn is_for_all(&self) -> bool {
         self.for_all.load(Ordering::Relaxed) > 0
     }
 
-    /// Whether a clause of it loads user memory.
+    /// Whether a clause at it loads user memory.
     pub(super) fn reads_user(&self) -> bool {
         self.readers.load(Ordering::Relaxed) > 0
     }
 
-    /// How often a part of it could not be enabled, for whom its list does not tell yet.
+    /// Returns how often a part of it could not be enabled. Consumers that wait for `GO` learn of
+    /// that by this number, because they are not on the list yet.
     pub(super) fn missed(&self) -> u64 {
         self.missed.load(Ordering::Relaxed).into()
     }
 
-    /// Counts that a part of it could not be enabled.
+    /// Counts that a part of it could not be enabled. May be called in probe context.
     pub(super) fn miss(&self) {
         self.missed.fetch_add(1, Ordering::Relaxed);
     }

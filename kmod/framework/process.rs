@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Probes in processes, as consumers ask for them.
+//! Probes in processes, as consumers request them.
 //!
-//! A consumer knows the symbols of a program, the kernel knows its memory. So the consumer names probes and the addresses of
-//! instructions in a process ([`uapi::process`](dtrace_uapi::process)); here the names are checked, and each address is looked up
-//! once: which file, where in it, which bytes ([`Order`]). That may wait for that process or for a file system, and is done
-//! without the framework's mutex. Then the provider creates the probes, all or none.
+//! A consumer knows the symbols of a program, and the kernel knows its memory. So the consumer
+//! names probes and the addresses of instructions in a process
+//! ([`uapi::process`](dtrace_uapi::process)). Here the names are checked, and each address is
+//! looked up once: its file, the offset there, and its bytes ([`Order`]). That may wait for the
+//! process or for a file system, and is done without the framework's mutex. Then the provider
+//! creates the probes, all or none.
 //!
-//! Such probes are a consumer's: the provider is told when it goes, and gives back what nobody else has asked for. Others' retained
-//! descriptions match them only where their provider is a pattern without a number: a number may have been another process' when they
-//! were written.
+//! Such probes belong to the consumers that have requested them. The provider is notified when a
+//! consumer goes, and retires the probes that no other consumer has requested. Retained
+//! descriptions of other consumers match these probes only if their provider is a pattern without a
+//! number at its end: the number may have been that of another process when the description was
+//! written.
 
 use super::provider::Provider;
 use super::quota::Payer;
@@ -33,46 +37,48 @@ use kernel::prelude::*;
 use kernel::sync::Arc;
 use zerocopy::{FromZeros, IntoBytes};
 
-/// Most text that a probe at one instruction has, and the names of arguments' types.
+/// Maximum size of the text that one instruction accounts for, bytes: the names of a probe, and of
+/// its arguments' types.
 const TEXT_OF_SITE: usize = 4 * FUNCNAMELEN + PROBE_ARGS_MAX * FUNCNAMELEN;
 
-/// Longest name of a program's own provider; with the number of a process, ten digits, it is a provider's name.
+/// Maximum length of the name of a program's own provider, bytes. The process ID, of at most ten
+/// digits, and a NUL follow.
 const USDT_PROVIDER_MAX: usize = dtrace_uapi::limits::PROVNAMELEN - 11;
 
 /// An instruction of a process.
 pub struct Site {
-    /// Where the process has it.
+    /// Its address in the process.
     pub address: u64,
     found: Option<(Text, Instruction)>,
 }
 
-/// Which probes of a process are to be retired, and how many of its probes were looked at for that.
+/// The probes of a process that are to be retired, and the progress of the search for them.
 pub struct Stale {
-    /// The number of the process.
+    /// The process ID.
     pub pid: u32,
-    /// Which.
+    /// Which probes.
     pub which: Gone,
-    /// Probes that were looked at.
+    /// Number of the process' probes that were looked at.
     pub looked_at: usize,
 }
 
 /// What makes probes stale.
 pub enum Gone {
-    /// The instructions at these addresses, in order, are not where they were.
+    /// The instructions at these sorted addresses are not there any more.
     Instructions(KVVec<u64>),
-    /// The process has removed the registration that they go with.
+    /// The process has removed the registration with this number, to which the probes belong.
     Registration(u32),
 }
 
-/// What a consumer has asked for, as far as it can be checked without knowing instructions.
+/// What a consumer has requested, checked as far as that needs no knowledge of instructions.
 pub struct Order {
-    /// The number of the process, as the consumer knows it.
+    /// The process ID in the consumer's pid namespace.
     pub pid: u32,
     /// The process.
     pub process: Process,
     /// The consumer.
     pub consumer: ConsumerId,
-    /// The same, as who pays for what is made.
+    /// The consumer, as the one who pays for the probes.
     pub payer: Payer,
     probes: KVVec<Probe>,
     text: KVVec<u8>,
@@ -81,12 +87,12 @@ pub struct Order {
     pub sites: KVVec<Site>,
 }
 
-/// A consumer, told from all others that there are at the same time.
+/// Identifies a consumer among all that exist at the same time.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct ConsumerId(usize);
 
 impl ConsumerId {
-    /// That of a consumer.
+    /// Returns the id of a consumer.
     pub fn of(tracer: &Arc<Tracer>) -> Self {
         Self(core::ptr::from_ref::<Tracer>(tracer) as usize)
     }
@@ -98,31 +104,34 @@ pub struct Ordered<'a> {
     pub kind: u32,
     /// Module, function and name.
     pub names: [&'a [u8]; 3],
-    /// Where its function begins, and how long it is. Of a USDT probe: the registration that it goes with.
+    /// Address and size of its function. For a USDT probe, the first is the number of the
+    /// registration that it belongs to.
     pub function: (u64, u64),
     /// Its instructions: indices of [`Order::sites`].
     pub sites: core::ops::Range<usize>,
-    /// What a USDT probe has besides.
+    /// The rest of a USDT probe.
     pub usdt: Option<Usdt<'a>>,
 }
 
 /// What a program says of its own probe.
 #[derive(Clone, Copy)]
 pub struct Usdt<'a> {
-    /// The provider, without the number of the process.
+    /// The provider's name, without the process ID.
     pub provider: &'a [u8],
-    /// Where the counter of those is who have enabled it; 0 for none.
+    /// Offset in the file of the counter of enablings; 0 if there is none.
     pub semaphore: u64,
-    /// How many arguments it has.
+    /// Number of arguments.
     pub nargs: usize,
-    /// The first of its sites at which the program only asks whether it is enabled.
+    /// Index of the first of its sites at which the program only tests whether it is enabled.
     pub asks_from: usize,
-    /// Those of its first site, of its second and so on.
+    /// All arguments of the first site, then those of the next one, and so on.
     pub args: &'a [Arg],
 }
 
 impl Order {
-    /// Reads what `request` points to. Where one of the instructions is the reason of a refusal its index is in `failed`.
+    /// Reads what `request` points to and looks up its instructions. If an instruction is the
+    /// reason of a refusal, its index is left in `failed`. May wait for the process and for file
+    /// systems, so the framework's mutex must not be held.
     pub fn read(request: &Probes, tracer: &Arc<Tracer>, failed: &mut u32) -> Result<Self, Refusal> {
         let sizes = [
             (request.nprobes as usize, PROBES_MAX),
@@ -134,7 +143,8 @@ impl Order {
             return Err(Refusal::new(E2BIG, "too many probes in one call"));
         }
         let [(nprobes, _), (nsites, _), (text_size, _), (nargs, _)] = sizes;
-        // Every probe has a site, and names of its own at most; so what is read is no more than what may be had is worth.
+        // Bounds what is read by the number of places that the consumer may have: each probe has at
+        // least one site, with names of its own.
         tracer.payer.check(nsites)?;
         if nprobes > nsites || text_size / TEXT_OF_SITE > nsites || nargs / PROBE_ARGS_MAX > nsites
         {
@@ -160,7 +170,8 @@ impl Order {
             sites: KVVec::with_capacity(nsites, GFP_KERNEL)?,
         };
         order.look_up(request.sites, nsites, sees_all, failed)?;
-        // No instruction or argument is of two probes of a call, so that these take no more memory than was sent.
+        // An instruction or argument belongs to one probe of a call only. So the probes take no
+        // more memory than was sent.
         let (mut left, mut args_left) = (nsites, nargs);
         let mut is_good = |n: usize| {
             let Some(probe) = order.probe(n) else {
@@ -185,7 +196,7 @@ impl Order {
         Ok(order)
     }
 
-    /// Looks up the `n` instructions whose addresses are listed at `list`.
+    /// Looks up the `n` instructions whose addresses are in the array at `list`.
     fn look_up(
         &mut self,
         list: u64,
@@ -207,8 +218,8 @@ impl Order {
         Ok(())
     }
 
-    /// Refuses probes that go with what the process has not registered any more. The state is locked, so nobody removes a registration and
-    /// then looks for its probes in between.
+    /// Refuses probes of registrations that the process has removed. The caller holds the
+    /// framework's mutex until it has made the probes, so no registration is removed in between.
     pub(super) fn check(&self, registry: &Registry) -> Result<(), Refusal> {
         let mut probes = self
             .probes
@@ -223,16 +234,17 @@ impl Order {
         }
     }
 
-    /// How many probes there are.
+    /// Returns the number of probes.
     pub fn len(&self) -> usize {
         self.probes.len()
     }
 
-    /// One of them.
+    /// Returns the `n`th probe; `None` if it is not valid.
     pub fn probe(&self, n: usize) -> Option<Ordered<'_>> {
         let probe = self.probes.get(n)?;
         let name = |from: u32| {
-            // No part of a name is longer; to look for its end any farther could take hours.
+            // No part of a name is longer. Searching all of the text for a NUL, for each name,
+            // could take hours.
             let text = self.text.get(from as usize..)?;
             let text = text.get(..FUNCNAMELEN).unwrap_or(text);
             Some(CStr::from_bytes_until_nul(text).ok()?.to_bytes())
@@ -274,7 +286,8 @@ impl Order {
     }
 }
 
-/// Whether a program may call a provider so: what a description can spell, and not as those of functions are called.
+/// Whether a program may give a provider this name: one that a description can spell, and that does
+/// not look like the provider of a process' functions.
 fn is_provider(name: &[u8]) -> bool {
     let is_spelled = |c: &u8| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'-' | b'.');
     let len = name.len();
@@ -301,8 +314,9 @@ fn is_argument(arg: &Arg) -> bool {
         && matches!(arg.size, 1 | 2 | 4 | 8)
 }
 
-/// The instruction that a process has at an address. To set a breakpoint reads the file again, with the framework's mutex held: one who
-/// does not see everything, and may himself be whom it is read from, cannot hold up everybody by that.
+/// Returns the instruction that a process has at an address. Setting a breakpoint reads the file
+/// again, with the framework's mutex held. So a member may not have one in a file that a program
+/// serves, because that program could hold up all consumers.
 pub(super) fn instruction_at(
     reader: &mut Reader<'_>,
     address: u64,
@@ -336,21 +350,22 @@ impl Site {
         })
     }
 
-    /// Where it comes from, and what it is; once.
+    /// Returns where it comes from and what it is. Can be taken once.
     pub fn take(&mut self) -> Option<(Text, Instruction)> {
         self.found.take()
     }
 }
 
 impl State {
-    /// The provider of processes, and its index.
+    /// Returns the provider of probes in processes, and its index.
     pub(super) fn processes(&self) -> Result<(u32, Arc<dyn Provider>)> {
         let index = self.index_of_provider(process::PROVIDER.as_bytes());
         let index = index.ok_or(ENODEV)?;
         Ok((index, self.provider_at(index).ok_or(ENODEV)?))
     }
 
-    /// Whether a consumer may have probes in processes. Who may not is not told either what is in one.
+    /// Checks whether a consumer may have probes in processes. A consumer that may not is not told
+    /// what a process has, either.
     pub fn may_make(&self, tracer: &Arc<Tracer>) -> Result<(), Refusal> {
         let (index, _) = self.processes()?;
         match self.permits(&tracer.engine, index) {
@@ -359,7 +374,7 @@ impl State {
         }
     }
 
-    /// Makes what `order` asks for, and enables it for its consumer where that has described it.
+    /// Makes the probes of `order`, and enables them where descriptions match.
     pub fn make(&mut self, tracer: &Arc<Tracer>, order: Order) -> Result<(), Refusal> {
         let (index, provider) = self.processes()?;
         if order.len() == 0 {
@@ -382,7 +397,7 @@ impl State {
         }
     }
 
-    /// Retires the probes of processes that have been over for a while.
+    /// Retires the probes of processes that ended some time ago.
     pub fn tidy(&mut self) {
         if let Ok((index, provider)) = self.processes() {
             provider.tidy();
@@ -390,7 +405,8 @@ impl State {
         }
     }
 
-    /// Retires the probes of a process whose instructions are not where they were, in a library that has gone, say.
+    /// Retires the probes of a process at instructions that have moved or gone, for example with a
+    /// library.
     pub fn review(&mut self, pid: i32, process: &Process) -> Result<(), Refusal> {
         let (index, provider) = self.processes()?;
         let stale = provider.review(pid.unsigned_abs(), process)?;
@@ -398,10 +414,10 @@ impl State {
         Ok(())
     }
 
-    /// Retires the probes of a process that go with a registration.
+    /// Retires the probes of a process that belong to a registration.
     pub(super) fn unregister(&mut self, process: &Process, number: u32) -> Result {
         let (index, provider) = self.processes()?;
-        // A memory may be watched under several numbers.
+        // The provider may have the same memory under several process IDs.
         while let Some(stale) = provider.unregister(process, number) {
             self.remove_stale(index, &*provider, stale);
         }
@@ -413,7 +429,7 @@ impl State {
         provider.bury(stale);
     }
 
-    /// Removes what was made for a consumer alone, which has gone.
+    /// Retires the probes that only this consumer had requested. The consumer has gone.
     pub fn forget(&mut self, tracer: &Arc<Tracer>) {
         let Ok((index, provider)) = self.processes() else {
             return;

@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! What a provider is to the framework.
+//! The interface between a provider and the framework.
 //!
-//! A provider *creates* probes and *fires* them; it knows nothing of who consumes them. The framework owns names,
-//! ids and enablings, and tells a provider only of the edges: [`Provider::enable`] when a probe gets its first
-//! ECB, [`Provider::disable`] when it has lost its last one. Both come in batches, one call for all that one
-//! enabling touches, because patching kernel text costs per call and not per function.
+//! A provider *creates* probes and *fires* them; it knows nothing of consumers. The framework owns
+//! names, ids and enablings, and notifies a provider only of two events: [`Provider::enable`] when
+//! probes get their first ECBs, and [`Provider::disable`] when they have lost their last ones. Each
+//! call is for all probes that one enabling concerns, because patching kernel text costs per call
+//! and not per function.
 //!
 //! Invariants:
-//! - The framework calls a provider with its own mutex held: calls never overlap, and a provider must not call
-//!   back into the framework from them, but through the [`Batch`] it is given.
-//! - A provider may fire a probe from before `enable` returns until some time after `disable` was called; the framework
-//!   ignores probes without ECBs, so a late firing is harmless as long as the module is loaded.
-//!   A provider's teardown waits until no CPU is in its callbacks.
-//! - Disabled costs nothing: what `enable` planted is gone when `disable` returns.
+//!
+//! - The framework calls a provider with its own mutex held, so these calls never overlap, and a
+//!   provider must not call back into the framework from them except by the [`Batch`] that it is
+//!   given. Only [`attributes`](Provider::attributes), [`privileges`](Provider::privileges) and
+//!   [`argdesc`](Provider::argdesc) may also be called without the mutex, at any time.
+//! - A provider may fire a probe from before `enable` returns until some time after `disable` was
+//!   called. A probe without ECBs does nothing, so a late firing is harmless as long as the module
+//!   is loaded. A provider that is taken down waits until no CPU is in its callbacks.
+//! - A disabled probe costs nothing (INV-19): what `enable` has put in place is gone when `disable`
+//!   returns.
 
 use super::holds::Ear;
 use super::posts::Post;
@@ -31,104 +36,115 @@ use kernel::prelude::*;
 
 /// A source of probes.
 pub trait Provider: Send + Sync {
-    /// Its name, as in the first part of a probe's description.
+    /// Returns its name, which is the first part of its probes' descriptions.
     fn name(&self) -> &'static str;
 
-    /// How stable the parts of its probes' names are.
+    /// Returns the stability of the parts of its probes' names.
     fn attributes(&self) -> ProviderAttributes;
 
-    /// What a consumer needs to use it: `dtrace_uapi::ioctl::PRIV_*`.
+    /// Returns the `dtrace_uapi::ioctl::PRIV_*` that a consumer needs to use it.
     fn privileges(&self) -> u32;
 
-    /// Whether a consumer that does not see everything may have a probe. `EAGAIN`: nobody knows, for it is another one who asks.
+    /// Whether a consumer that does not see everything may have a probe. `EAGAIN` if this is not
+    /// known, because only the consumer's own task can ask and another task is current.
     fn permits(&self, _probe: ProbeRef, _tracer: &Tracer) -> Result<bool> {
         Ok(true)
     }
 
-    /// Why it may not have one that is not [permitted](Self::permits).
+    /// Returns why a probe is not [permitted](Self::permits).
     fn refusal(&self, _probe: ProbeRef) -> Refusal {
         let why = "no right to trace the process, by the rules of ptrace()";
         Refusal::new(EACCES, why)
     }
 
-    /// How often in a second a probe fires, once at least, where it is a timer: of those a user has [few](super::quota::TIMERS_MAX).
+    /// Returns how often a timer's probe fires in a second, at least 1; `None` for other probes. A
+    /// member has [few](super::quota::TIMERS_MAX) timers.
     fn hz(&self, _probe: ProbeRef) -> Option<usize> {
         None
     }
 
-    /// Makes probes to order: called before a description of a consumer's is matched that names this provider, with the
-    /// description's parts (globs, and empty for "any").
+    /// Makes probes to order. Called before a consumer's description that may mean this provider is
+    /// matched, with the parts of the description: globs, or empty for "any".
     ///
-    /// Only providers whose probes cannot be listed beforehand (`profile`) need it. What the provider cannot make of
-    /// the description is no error: there is simply no probe.
+    /// Only providers whose probes cannot be listed in advance (`profile`) need this. A description
+    /// that the provider cannot make a probe of is no error: there is simply no probe.
     fn provide(&self, _desc: &Description<'_>, _tracer: &Tracer, _batch: &mut Batch<'_>) -> Result {
         Ok(())
     }
 
-    /// Whether all of its probes were asked for by somebody who sees the kernel.
+    /// Whether its probes tell what consumers with rights over the kernel have requested. If so,
+    /// they are listed only to consumers that may have them.
     fn makes_to_order(&self) -> bool {
         false
     }
 
-    /// Arms `probes`, none of which is armed. One that cannot be armed is put into `failed` and skipped; it never makes
-    /// the others fail.
+    /// Arms `probes`, none of which is armed. A probe that cannot be armed is put into `failed` and
+    /// skipped; it never makes the others fail.
     fn enable(&self, probes: &[ProbeRef], failed: &mut Failed);
 
-    /// Disarms `probes`, each of which `enable` armed.
+    /// Disarms `probes`, each of which `enable` has armed.
     fn disable(&self, probes: &[ProbeRef]);
 
-    /// Tells ([`lose`](super::lose)) what armed probes have missed and no firing has told of: a consumer is about to end, and
-    /// would not hear of it later.
+    /// Reports firings of armed probes that were missed and that no firing has reported
+    /// ([`lose`](super::lose)). A consumer is about to end and would not learn of them later.
     fn settle(&self) {}
 
-    /// Before probes are [made](Self::make) in a process: abandons those of another process whose number it has.
+    /// Abandons the probes of another, ended process with the same ID. Called before probes are
+    /// [made](Self::make) in a process.
     fn expect(&self, _order: &Order) {}
 
-    /// No process waits for its probes: abandons those of processes that have been over for a while.
+    /// Abandons probes of processes that ended some time ago. Called when no process waits for its
+    /// probes.
     fn tidy(&self) {}
 
-    /// Makes probes in a process, all or none. Only who has such does it.
+    /// Makes probes in a process, all or none. Only the provider of probes in processes does this.
     fn make(&self, _order: Order, _batch: &mut Batch<'_>) -> Result<(), Refusal> {
         Err(refuse(ENODEV))
     }
 
-    /// Has one told wherever a process comes to an instruction.
+    /// Has `ear` notified when a process reaches an instruction, from now on.
     fn listen(&self, _post: Post, _ear: Ear) -> Result {
         Err(ENODEV)
     }
 
-    /// Tells it no more of these, addresses in processes. Those that it does not listen at are passed over.
+    /// Stops notifying `ear` of these addresses in processes. Ignores addresses at which it does
+    /// not listen.
     fn ignore(&self, _posts: &mut dyn Iterator<Item = (&Process, u64)>, _ear: &Ear) {}
 
-    /// A consumer has gone, for whom probes may have been [made](Self::make).
+    /// Forgets a consumer that has gone, for which probes may have been [made](Self::make).
     fn forget(&self, _consumer: ConsumerId) {}
 
-    /// The next of the probes that were made or provided and that nobody who is still there has asked for, each once. It is retired then: it
-    /// fires no more but by who has begun to, in an RCU read-side critical section. Asked again when all have been retired.
+    /// Returns the next probe that was made or provided and that no existing consumer requests,
+    /// each probe once. The caller retires it. No new firing of it may begin after this; one that
+    /// has begun ends in its RCU read-side critical section. Called again when all of them have
+    /// been retired.
     fn abandoned(&self) -> Option<ProbeRef> {
         None
     }
 
-    /// The instructions of a process, of those that probes were [made](Self::make) at, that it has no more.
+    /// Returns the instructions at which probes were [made](Self::make) in a process and which the
+    /// process has no longer.
     fn review(&self, _pid: u32, _process: &Process) -> Result<Stale> {
         Err(ENODEV)
     }
 
-    /// The probes of a process that go with one of its registrations, if there are any.
+    /// Returns the probes of a process that belong to one of its registrations, if there are any.
     fn unregister(&self, _process: &Process, _number: u32) -> Option<Stale> {
         None
     }
 
-    /// The next of the probes at these, which is retired then. As with [`abandoned`](Self::abandoned) it fires no more.
+    /// Returns the next of these probes, which the caller retires. No new firing of it may begin,
+    /// as with [`abandoned`](Self::abandoned).
     fn leave(&self, _stale: &mut Stale) -> Option<ProbeRef> {
         None
     }
 
-    /// Forgets the instructions themselves, when their probes have been retired.
+    /// Forgets what is left of them. Called when the probes have been retired.
     fn bury(&self, _stale: Stale) {}
 
-    /// Type of `args[n]` of `probe`, as `native`, `mapping` and `xlate` of `desc`; `false`: there is none, or the
-    /// consumer has to find it out by itself (from the kernel's BTF).
+    /// Fills in the type of `args[n]` of `probe`: `native`, `mapping` and `xlate` of `desc`.
+    /// Returns false if there is no such argument, or if the consumer has to find its type itself
+    /// in the kernel's BTF.
     fn argdesc(&self, _probe: ProbeRef, _n: u32, _desc: &mut ArgDesc) -> bool {
         false
     }
@@ -137,7 +153,7 @@ pub trait Provider: Send + Sync {
 /// The four parts of a probe's description, as a consumer wrote them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Description<'a> {
-    /// The provider, or a glob for it; empty for any.
+    /// The provider or a glob for it; empty for any.
     pub provider: &'a [u8],
     /// The module, likewise.
     pub module: &'a [u8],
@@ -148,7 +164,7 @@ pub struct Description<'a> {
 }
 
 impl<'a> Description<'a> {
-    /// The parts in their order.
+    /// Returns the parts in their order.
     pub fn parts(&self) -> [&'a [u8]; 4] {
         [self.provider, self.module, self.func, self.name]
     }
@@ -169,7 +185,7 @@ impl<'a> From<&'a ProbeDesc> for Description<'a> {
     }
 }
 
-/// The creation of probes of one provider, with the framework's mutex held.
+/// Creates probes of one provider, with the framework's mutex held.
 pub struct Batch<'a> {
     table: &'a mut Table,
     provider: u32,
@@ -187,27 +203,28 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// What was created.
+    /// Returns the probes that were created.
     pub(super) fn created(self) -> KVVec<ProbeRef> {
         self.created
     }
 
-    /// How many probes were created.
+    /// Returns the number of probes that were created.
     pub(super) fn count(&self) -> usize {
         self.created.len()
     }
 
-    /// Notes for which user this has been created.
+    /// Notes for which user the probes were created.
     pub(super) fn made_for(&self, user: Option<u32>) {
         self.created.iter().for_each(|probe| probe.made_for(user));
     }
 
-    /// Creates a probe. `cookie` is the provider's own, given back by [`Probe::cookie`](super::probe::Probe::cookie).
+    /// Creates a probe. `cookie` is the provider's own value, which
+    /// [`Probe::cookie`](super::probe::Probe::cookie) returns.
     ///
-    /// Parts that do not fit the contract's lengths are refused with `E2BIG`, those that are not to be printed with `EINVAL`
-    /// ([`dtrace_uapi::names`]). A probe of the same
-    /// name that was [removed](super::Registration::remove) comes to life again under its old id. Several live probes may have
-    /// one name, as static functions do.
+    /// `E2BIG` if a part is longer than the contract allows; `EINVAL` if a part has characters that
+    /// may not be printed ([`dtrace_uapi::names`], INV-51). A probe of the same name that was
+    /// [removed](super::Registration::remove) is revived with its old id. Several live probes may
+    /// have the same name, as static functions do.
     pub fn create(
         &mut self,
         module: &[u8],
@@ -218,7 +235,8 @@ impl<'a> Batch<'a> {
         self.create_of(self.name.as_bytes(), module, func, name, cookie)
     }
 
-    /// The same, of a provider whose name is longer than the one that it is registered by.
+    /// As [`create`](Self::create), for a provider whose name in the description is longer than the
+    /// one that it is registered under.
     pub fn create_of(
         &mut self,
         provider: &[u8],
@@ -240,12 +258,13 @@ impl<'a> Batch<'a> {
         Ok(probe)
     }
 
-    /// The provider's live probe of this very name.
+    /// Returns the provider's live probe with exactly this name.
     pub fn find(&self, module: &[u8], func: &[u8], name: &[u8]) -> Option<ProbeRef> {
         self.find_of(self.name.as_bytes(), module, func, name)
     }
 
-    /// The same, of a provider whose name is longer than the one that it is registered by.
+    /// As [`find`](Self::find), for a provider whose name in the description is longer than the one
+    /// that it is registered under.
     pub fn find_of(
         &self,
         provider: &[u8],
@@ -257,12 +276,13 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// A probe that could not be armed, and why.
+/// A probe that could not be armed, and the error.
 pub(super) type Failure = (ProbeRef, Error);
 
-/// The probes that an [`enable`](Provider::enable) could not arm, and why.
+/// The probes that [`enable`](Provider::enable) could not arm, and the errors.
 pub struct Failed {
-    // Has room for every probe of all batches from the beginning, so that noting a failure cannot fail.
+    // Has room for all probes of all batches from the beginning, so that noting a failure cannot
+    // fail.
     list: KVVec<Failure>,
 }
 
@@ -273,9 +293,9 @@ impl Failed {
         })
     }
 
-    /// Notes that `probe`, one of the batch, could not be armed.
+    /// Notes that `probe`, which is one of the batch, could not be armed.
     pub fn add(&mut self, probe: ProbeRef, why: Error) {
-        // Full only if a provider notes a probe twice, which changes nothing.
+        // Full only if a provider notes a probe twice; the second note changes nothing.
         let _ = self.list.push_within_capacity((probe, why));
     }
 
@@ -288,7 +308,7 @@ impl Failed {
     }
 }
 
-/// Whether `a` comes before `b` in the order in which providers get their batches.
+/// Whether `a` comes before `b`: sorts probes by provider, and then by id.
 pub(super) fn by_provider(a: &ProbeRef, b: &ProbeRef) -> bool {
     (a.provider(), a.id()) < (b.provider(), b.id())
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Tests of who is at the probes when: from `GO` on, until the tracing ends.
+//! Tests of which consumers' ECBs a firing passes: from `GO` until the tracing ends.
 
 use super::*;
 
@@ -20,7 +20,8 @@ fn firings_pass_who_traces_and_nobody_else() {
     w.begin(&second);
     w.begin(&first);
     assert_eq!((walked(one), walked(two)), (4, 2));
-    // In the order in which they began; what is enabled after that is there at once.
+    // Consumers are in the order in which they began to trace. What one of them enables later is
+    // linked at once.
     let entries = one.enabled().iter(&CpuGuard);
     let whose: Vec<_> = entries.map(|e| Arc::ptr_eq(&e.tracer, &first)).collect();
     assert_eq!(whose, [false, true]);
@@ -34,7 +35,7 @@ fn firings_pass_who_traces_and_nobody_else() {
     second.engine.kill();
     drop(w.state.detach(&second));
     assert_eq!((walked(one), walked(two)), (0, 0));
-    // There is still who waits.
+    // A consumer that waits for `GO` keeps the probes armed.
     assert_eq!(w.armed().len(), 2);
     w.begin(&idle);
     assert_eq!((walked(one), walked(two)), (2, 1));
@@ -42,7 +43,8 @@ fn firings_pass_who_traces_and_nobody_else() {
     assert!(w.armed().is_empty() && walked(one) == 0);
 }
 
-/// A firing passes each consumer once, in whatever pieces it has enabled what it has; its clauses fire in the order of their EPIDs.
+/// A firing passes each consumer once, however many enablings that has at the probe. The clauses
+/// fire in the order of their EPIDs.
 #[test]
 fn a_firing_passes_a_consumer_once() {
     let mut w = World::new();
@@ -85,7 +87,8 @@ fn what_waits_goes_with_its_probe() {
     assert_eq!(tracer.missed(), 1);
     assert!(w.armed().contains(&two.id()) && w.armed().contains(&late.id()));
     w.begin(&tracer);
-    // A word on each of the two that are bad is all that there is of them.
+    // The two bad probes have no ECBs; the note and the count of missed probes are all that is left
+    // of them.
     let found = [w.probes[0], two, late, w.probes[3], again].map(walked);
     assert_eq!(found, [1, 2, 2, 0, 0]);
     assert_eq!(tracer.missed(), 1);
@@ -93,7 +96,8 @@ fn what_waits_goes_with_its_probe() {
     assert!(w.armed().is_empty());
 }
 
-/// A part of a probe that could not be enabled is told to those who wait for `GO`, but not what was before their time.
+/// A part of a probe that could not be enabled is reported to consumers that wait for `GO`, unless
+/// it was before their enabling.
 #[test]
 fn what_is_missed_before_go_is_counted() {
     let mut w = World::new();

@@ -1,31 +1,36 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! How many places in processes consumers and users may have, and how many clauses at probes, timers and memory users.
+//! Quotas: how many places in processes consumers and members may have, and how many ECBs, timers
+//! and how much memory members may have.
 //!
-//! A place is an instruction at which a probe fires, or at which a process waits for a consumer; where two probes fire at one instruction it
-//! counts for both. Whoever asks for a probe pays for its places: the consumer, and its user as well, unless the consumer may trace
-//! everybody's processes; where several ask for the same, each does. A [`Charge`] lies with what it is for and is given back with that, in
-//! whichever way that ends.
+//! A place is an instruction at which a probe fires, or at which a process waits for a consumer. If
+//! two probes fire at one instruction, it counts for both. Every consumer that requests a probe
+//! pays for its places: the consumer itself, and for a member's consumer the user as well (INV-34).
+//! A [`Charge`] lies with what it pays for, and is given back with it, whatever ends that.
 //!
-//! Whatever begins or becomes another on the machine is looked at for each tracing that may see a user's own processes alone. So a user
-//! may have few of these ([`TRACINGS_MAX`]).
+//! Each process that begins or executes a program is compared with each tracing of a member. So a
+//! member may have few tracings ([`TRACINGS_MAX`]).
 //!
-//! A timer interrupts everybody. A user who may trace his own processes alone has few of these as well ([`TIMERS_MAX`]): each clause at a probe
-//! that fires with time counts for one, and is given back when its consumer has lost its probes. With it goes how often it fires: all of them
-//! together do so [so often](HZ_MAX), where a probe counts once for each consumer.
+//! A timer interrupts any task. So a member has few timers as well ([`TIMERS_MAX`], INV-33). Each
+//! clause at a timer's probe counts as one, until its consumer has lost its ECBs. The rate counts
+//! too: all timers of a member together may fire [so often](HZ_MAX), where a probe counts once for
+//! each consumer.
 //!
-//! Whoever comes to a probe passes by the clauses of all who trace it, so such a user has [few of these](ECBS_MAX), too.
+//! A firing passes the clauses of all consumers that trace its probe. So the number of a member's
+//! ECBs is [limited](ECBS_MAX) too.
 //!
-//! Buffers and programs are memory of the kernel's, which ends others where it is short. All that such a user's consumers have of it together is
-//! [limited](Limits::memory), and what all such users have to twice that; what a program takes is known only roughly, and paid for as if it were the worst.
+//! Buffers and programs take memory of the kernel. The memory of all of a member's consumers
+//! together is [limited](Limits::memory), and that of all members together to twice as much
+//! (INV-29). The memory of a program is known only roughly, so the most that it may take is paid.
 //!
-//! Such a user's calls wait for the framework's mutex [in turn](Payer::turn): whoever waits for it has one of his calls
-//! in front of him, however many he makes.
+//! The calls of a member take [turns](Payer::turn) for the framework's mutex, so that another task
+//! waits behind one of them at most, however many there are (INV-31).
 //!
-//! A breakpoint that could not be taken away when nobody needed it any more is a [`Debt`] until it is.
+//! A breakpoint that is not needed any more but could not be taken away is a [`Debt`] until it is.
 //!
-//! Invariant: what an account says is used is the sum of the charges, and of the debts that are due.
+//! Invariant: the number that an account has in use is the sum of the charges, and of the debts
+//! that are due.
 
 use super::patience::Allowance;
 use super::share::{Share, Shares, OF_ALL, OF_USER};
@@ -37,52 +42,52 @@ use kernel::alloc::KVVec;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// How many consumers of a user may have anything enabled at a time that may trace his own processes alone.
+/// Maximum number of consumers of a member that have anything enabled at a time.
 pub const TRACINGS_MAX: u32 = 64;
-/// How many clauses the consumers of such a user may have at probes together, each counted as often as there are probes that it is for: each
-/// system call at both ends, forty times.
+/// Maximum number of ECBs of a member's consumers together: each system call at both ends, forty
+/// times.
 pub const ECBS_MAX: u32 = 64 << 10;
-/// How many timers the consumers of such a user may have together.
+/// Maximum number of timers of a member's consumers together.
 pub const TIMERS_MAX: u32 = 32;
-/// How often in a second those may fire, together, on a CPU.
+/// Maximum rate at which these timers may fire together on a CPU, per second.
 pub const HZ_MAX: u32 = 997;
 
-/// How much somebody may have at a time.
+/// The limits that the administrator sets.
 #[derive(Clone, Copy)]
 pub struct Limits {
-    /// Places: all consumers of a user together that may trace his own processes alone.
+    /// Places of all consumers of a member together.
     pub user: u32,
-    /// Places: a consumer.
+    /// Places of a consumer.
     pub consumer: u32,
-    /// Memory of buffers and programs, MiB: as `user`.
+    /// Memory of buffers and programs of all consumers of a member together, MiB.
     pub memory: u32,
 }
 
-/// How many times as much memory all users may have together as one.
+/// The memory limit of all members together, as a multiple of one member's.
 const ALL_OF_USERS: u32 = 2;
 const KIB: usize = 1024;
 const KIB_IN_MIB: usize = 1024;
 
-/// Whose an account is.
+/// What an account counts, and for which user.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Owner {
     User(u32),
     Consumer,
-    /// Counts tracings, not places.
+    /// Tracings, not places.
     Tracings(u32),
-    /// Counts clauses at probes, not places.
+    /// ECBs, not places.
     Ecbs(u32),
-    /// Counts timers, not places.
+    /// Timers, not places.
     Timers(u32),
-    /// Counts how often they fire in a second.
+    /// The rates of timers, per second.
     Hz(u32),
-    /// Counts KiB of memory.
+    /// Memory, KiB.
     Memory(u32),
-    /// Counts that of all users.
+    /// Memory of all members, KiB.
     AllMemory,
 }
 
-/// What somebody has.
+/// A limit, and how much of it is in use. The count protects no other data, so `Relaxed` is enough.
 struct Account {
     owner: Owner,
     most: usize,
@@ -152,17 +157,18 @@ impl Account {
     }
 }
 
-/// What a user's consumers have together, besides accounts.
+/// What a member's consumers have in common in addition to accounts.
 #[derive(Clone)]
 struct Common {
     shares: Shares,
-    /// One of his calls has it locked.
+    /// Locked by one of the member's calls at a time.
     turn: Arc<Turn>,
-    /// How much is compared for them.
+    /// How much may be compared for them.
     allowance: Arc<Allowance>,
 }
 
-/// The users that there have been, of those who have an account.
+/// The accounts of all members that have opened the device since the module was loaded, and the
+/// turns of all users that have needed one. None is removed.
 pub struct Users {
     limits: Limits,
     accounts: KVVec<Arc<Account>>,
@@ -170,7 +176,7 @@ pub struct Users {
 }
 
 impl Users {
-    /// None yet.
+    /// Makes an empty set of accounts.
     pub const fn new(limits: Limits) -> Self {
         Self {
             limits,
@@ -179,7 +185,8 @@ impl Users {
         }
     }
 
-    /// What a new consumer pays with; `user`: whose it is, where that matters.
+    /// Returns the accounts with which a new consumer pays. `user` is the member that it belongs
+    /// to; `None` for other consumers. `ENOMEM`.
     pub fn payer(&mut self, user: Option<u32>) -> Result<Payer> {
         let consumer = Account::new(Owner::Consumer, self.limits.consumer)?;
         let mut payer = Payer {
@@ -206,7 +213,7 @@ impl Users {
         Ok(payer)
     }
 
-    /// What a call of a user's takes who need not be a consumer. `ENOMEM`.
+    /// Returns the turn of a user, who need not have a consumer. `ENOMEM`.
     pub fn turn(&mut self, user: u32) -> Result<Arc<Turn>> {
         Ok(self.common_of(user)?.turn)
     }
@@ -220,7 +227,7 @@ impl Users {
         Ok(account)
     }
 
-    /// What a user's consumers share that is no account.
+    /// Returns what a user's consumers have in common.
     fn common_of(&mut self, user: u32) -> Result<Common> {
         if let Some((_, common)) = self.common.iter().find(|(whose, _)| *whose == user) {
             return Ok(common.clone());
@@ -242,7 +249,7 @@ impl Users {
     }
 }
 
-/// A consumer, as who pays for what it has.
+/// The accounts of a consumer. The optional ones are those of a member's consumer.
 #[derive(Clone)]
 pub struct Payer {
     consumer: Arc<Account>,
@@ -256,7 +263,8 @@ pub struct Payer {
 }
 
 impl Payer {
-    /// What it pays for clauses at probes, nothing so far. One that may trace everybody's processes pays nothing.
+    /// Returns an empty payment for ECBs and timers. A consumer that is not a member's pays
+    /// nothing.
     pub fn dues(&self) -> Dues {
         Dues {
             ecbs: Paid::nothing(&self.ecbs),
@@ -265,7 +273,7 @@ impl Payer {
         }
     }
 
-    /// What it pays for memory with, nothing so far. As for [`dues`](Self::dues), where it may trace everybody's processes.
+    /// Returns an empty payment for memory. A consumer that is not a member's pays nothing.
     pub fn purse(&self) -> Purse {
         Purse {
             accounts: self.memory.clone(),
@@ -274,22 +282,23 @@ impl Payer {
         }
     }
 
-    /// What a call of its user has locked while others may wait for it, if that matters; before the framework's mutex.
+    /// Returns the turn of its user, if it is a member's. It is taken before the framework's mutex
+    /// and kept until that is released.
     pub fn turn(&self) -> Option<&Turn> {
         self.common.as_ref().map(|common| &*common.turn)
     }
 
-    /// What its user's consumers may have compared, if that matters.
+    /// Returns how much may be compared for its user's consumers, if it is a member's.
     pub fn allowance(&self) -> Option<&Allowance> {
         self.common.as_ref().map(|common| &*common.allowance)
     }
 
-    /// What its user's timers take from, if that matters.
+    /// Returns the shares of time that its user's timers take from, if it is a member's.
     pub fn shares(&self) -> Option<&Shares> {
         self.common.as_ref().map(|common| &common.shares)
     }
 
-    /// Who its user is, if that matters.
+    /// Returns its user, if it is a member's.
     pub fn user(&self) -> Option<u32> {
         match self.user.as_ref()?.owner {
             Owner::User(user) => Some(user),
@@ -297,7 +306,7 @@ impl Payer {
         }
     }
 
-    /// Begins to trace, unless too many of the user's consumers do.
+    /// Counts a tracing of its user. Refused if the user has too many.
     pub fn trace(&self) -> Result<Tracing, Refusal> {
         let mut paid = Paid::nothing(&self.tracings);
         paid.add(1)?;
@@ -309,24 +318,24 @@ impl Payer {
         accounts.into_iter().flatten()
     }
 
-    /// How many places it may have besides those that it has.
+    /// Returns the number of places that it may have in addition to those that it has.
     pub fn room(&self) -> usize {
         let rooms = self.accounts().map(|account| account.room());
         rooms.min().unwrap_or(0)
     }
 
-    /// Refuses what it may not have even if it has nothing.
+    /// Refuses `n` places if that is more than the limit, whatever is in use.
     pub fn check(&self, n: usize) -> Result<(), Refusal> {
         let short = self.accounts().find(|account| account.most < n);
         short.map_or(Ok(()), |account| Err(account.refusal()))
     }
 
-    /// Its user, if that matters, as who may owe something.
+    /// Returns its user as a debtor, if it is a member's.
     pub fn debtor(&self) -> Option<Debtor> {
         self.user.clone().map(Debtor)
     }
 
-    /// Pays for `n` places, or names the limit that forbids it.
+    /// Pays for `n` places. A refusal names the limit.
     pub fn charge(&self, n: usize) -> Result<Charge, Refusal> {
         let mut charge = Charge {
             payer: self.clone(),
@@ -337,12 +346,12 @@ impl Payer {
     }
 }
 
-/// One of a user's tracings. Dropping it ends it.
+/// One of a member's tracings. Dropping it ends the count.
 pub struct Tracing {
     _paid: Paid,
 }
 
-/// What a consumer has paid for its clauses at probes. Dropping it gives that back.
+/// What a consumer has paid for its ECBs and timers. Dropping it gives that back.
 pub struct Dues {
     ecbs: Paid,
     timers: Paid,
@@ -350,27 +359,27 @@ pub struct Dues {
 }
 
 impl Dues {
-    /// Pays for `n` clauses more, or names the limit that forbids it.
+    /// Pays for `n` more ECBs. A refusal names the limit.
     pub fn add(&mut self, n: usize) -> Result<(), Refusal> {
         self.ecbs.add(n)
     }
 
-    /// Pays, for `n` of them, that they are at timers, or names the limit that forbids it.
+    /// Pays for `n` of the ECBs being at timers. A refusal names the limit.
     pub fn add_timers(&mut self, n: usize) -> Result<(), Refusal> {
         self.timers.add(n)
     }
 
-    /// Lets timers fire `hz` times more in a second, or names the limit that forbids it.
+    /// Pays for timers that fire `hz` more times per second. A refusal names the limit.
     pub fn add_hz(&mut self, hz: usize) -> Result<(), Refusal> {
         self.hz.add(hz)
     }
 
-    /// Gives back what was paid for `n` clauses.
+    /// Gives back the payment for `n` ECBs.
     pub fn give_back(&mut self, n: usize) {
         self.ecbs.give_back(n);
     }
 
-    /// Takes over others of the same consumer.
+    /// Takes over another payment of the same consumer.
     pub fn merge(&mut self, other: Self) {
         self.ecbs.merge(other.ecbs);
         self.timers.merge(other.timers);
@@ -378,17 +387,17 @@ impl Dues {
     }
 }
 
-/// What a consumer pays for its engine's memory with. Dropping it gives all of that back.
+/// What a consumer has paid for its engine's memory. Dropping it gives all of that back.
 pub struct Purse {
-    /// Those of its user, and of all users.
+    /// The accounts of its user and of all members.
     accounts: Option<[Arc<Account>; 2]>,
-    /// What is paid for programs, KiB.
+    /// Payment for programs, KiB.
     programs: AtomicUsize,
-    /// What is paid for buffers, KiB.
+    /// Payment for buffers, KiB.
     buffers: AtomicUsize,
 }
 
-/// What was paid for a program; dropping it gives that back.
+/// A payment for a program. Dropping it gives the payment back.
 #[must_use]
 pub struct Payment<'a> {
     purse: &'a Purse,
@@ -410,7 +419,7 @@ impl Purse {
         }
     }
 
-    /// Pays for a program, or an image, of so many bytes, or names the limit that forbids it.
+    /// Pays for a program or an image of `bytes` bytes. A refusal names the limit.
     pub fn pay(&self, bytes: usize) -> Result<Payment<'_>, Refusal> {
         let kib = bytes.div_ceil(KIB);
         self.take(kib)?;
@@ -418,15 +427,15 @@ impl Purse {
         Ok(Payment { purse: self, kib })
     }
 
-    /// Gives back what was paid, and kept, for so many bytes: whole KiB.
+    /// Gives back a payment for `bytes` bytes that was kept. `bytes` must be a whole number of KiB.
     pub fn refund(&self, bytes: usize) {
         let kib = bytes / KIB;
         self.programs.fetch_sub(kib, Ordering::Relaxed);
         self.give_back(kib);
     }
 
-    /// Pays for buffers of so many bytes in all, instead of what was paid for them before, or names the limit that forbids it. One
-    /// caller at a time.
+    /// Pays for buffers of `bytes` bytes in all, in place of the last such payment. A refusal names
+    /// the limit and changes nothing. Calls must not overlap.
     pub fn set_buffers(&self, bytes: u64) -> Result<(), Refusal> {
         if self.accounts.is_none() {
             return Ok(());
@@ -450,8 +459,9 @@ impl Drop for Purse {
 }
 
 impl Payment<'_> {
-    /// Leaves it paid, as long as there is the purse.
+    /// Keeps the payment for as long as the purse exists.
     pub fn keep(self) {
+        // Skips the drop, which would give it back.
         core::mem::forget(self);
     }
 }
@@ -463,7 +473,7 @@ impl Drop for Payment<'_> {
     }
 }
 
-/// What an account was charged with. Dropping it gives that back.
+/// A charge to one account. Dropping it gives it back.
 struct Paid {
     account: Option<Arc<Account>>,
     n: usize,
@@ -506,14 +516,14 @@ impl Drop for Paid {
     }
 }
 
-/// What was paid for places. Dropping it gives that back.
+/// A payment for places. Dropping it gives it back.
 pub struct Charge {
     payer: Payer,
     places: usize,
 }
 
 impl Charge {
-    /// Pays for `n` places more, or names the limit that forbids it.
+    /// Pays for `n` more places. A refusal names the limit and changes nothing.
     pub fn add(&mut self, n: usize) -> Result<(), Refusal> {
         let user = self.payer.user.as_ref();
         user.map_or(Ok(()), |user| user.take(n))?;
@@ -525,7 +535,7 @@ impl Charge {
         Ok(())
     }
 
-    /// Whether it was paid by a consumer, or by another one of its user.
+    /// Whether this consumer has paid it, or another one of the same member.
     pub fn is_of(&self, payer: &Payer) -> bool {
         match (&self.payer.user, &payer.user) {
             (Some(one), Some(other)) => Arc::ptr_eq(one, other),
@@ -533,17 +543,17 @@ impl Charge {
         }
     }
 
-    /// Whether it was paid by a user's consumer, who may trace his own processes alone.
+    /// Whether a member's consumer has paid it.
     pub fn is_users(&self) -> bool {
         self.payer.user.is_some()
     }
 
-    /// Who has paid.
+    /// Returns who has paid.
     pub fn payer(&self) -> &Payer {
         &self.payer
     }
 
-    /// Gives back what was paid for `n` of the places.
+    /// Gives back the payment for `n` of the places.
     pub fn give_back(&mut self, n: usize) {
         let n = n.min(self.places);
         self.places = self.places.saturating_sub(n);
@@ -552,19 +562,20 @@ impl Charge {
         }
     }
 
-    /// Takes over another one of the same payer.
+    /// Takes over another charge of the same payer.
     pub fn merge(&mut self, mut other: Self) {
         let places = core::mem::take(&mut other.places);
         self.places = self.places.saturating_add(places);
     }
 }
 
-/// A user who may owe something.
+/// A member who may owe something.
 #[derive(Clone)]
 pub struct Debtor(Arc<Account>);
 
 impl Debtor {
-    /// A breakpoint of his, for which nothing is due as long as it can be taken away.
+    /// Returns the debt for one of the member's breakpoints. It is not due as long as the
+    /// breakpoint can be taken away.
     pub fn debt(&self) -> Debt {
         Debt {
             user: Some(self.0.clone()),
@@ -573,15 +584,16 @@ impl Debtor {
     }
 }
 
-/// What a user owes for a breakpoint that he does not need any more and that could not be taken away, beside what he pays for its place as long as
-/// that has a probe. Dropping it says that it was taken away.
+/// What a member owes for a breakpoint that is not needed any more and could not be taken away. It
+/// counts in addition to the payment for the place, which lasts as long as the place has a probe.
+/// Dropping it means that the breakpoint was taken away.
 pub struct Debt {
     user: Option<Arc<Account>>,
     is_due: AtomicBool,
 }
 
 impl Debt {
-    /// Nobody's.
+    /// A debt of no user.
     pub const fn none() -> Self {
         Self {
             user: None,
@@ -589,7 +601,8 @@ impl Debt {
         }
     }
 
-    /// It could not: it counts as a place of his, even beyond his limit.
+    /// Makes it due: the breakpoint could not be taken away, and counts as a place of the member,
+    /// even beyond the limit.
     pub fn fall_due(&self) {
         let is_due = self.is_due.swap(true, Ordering::Relaxed);
         if let Some(user) = self.user.as_ref().filter(|_| !is_due) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Tests of what places in processes cost, and timers.
+//! Tests of quotas: places in processes, ECBs, timers and memory.
 
 use crate::quota::{
     Charge, Debt, Limits, Payer, Users, ECBS_MAX, HZ_MAX, TIMERS_MAX, TRACINGS_MAX,
@@ -82,7 +82,7 @@ fn a_user_has_one_account() {
     let root = payer(&mut users, None);
     assert!(of_one.is_of(&one) && of_one.is_of(&two));
     assert!(!of_one.is_of(&bob) && !of_one.is_of(&root));
-    // It is what was paid for that counts, not who knows of it.
+    // The charge counts, even if its payer has gone.
     drop(one);
     assert!(two.charge(1).is_err());
     drop(of_one);
@@ -112,7 +112,7 @@ fn a_refused_charge_costs_nothing() {
     assert_eq!(alice.room(), 2);
     assert!(charge.add(2).is_ok());
     drop(charge);
-    // Neither to the user nor to the consumer.
+    // Nothing is left of it with the user or the consumer.
     assert_eq!(alice.room(), 10);
     assert!(alice.check(10).is_ok());
     assert!(alice.check(11).is_err());
@@ -127,7 +127,7 @@ fn what_is_merged_is_given_back_once() {
     assert_eq!(alice.room(), 3);
     charge.give_back(5);
     assert_eq!(alice.room(), 8);
-    // More than there is.
+    // More than is left.
     charge.give_back(5);
     assert_eq!(alice.room(), 10);
     drop(charge);
@@ -148,7 +148,7 @@ fn a_user_traces_so_often_at_a_time() {
     drop(all.pop());
     assert!(alice.trace().is_ok());
     all.extend((0..1000).map(|_| root.trace().ok().unwrap()));
-    // Places are another matter.
+    // Places are counted apart.
     assert_eq!(alice.room(), 10);
 }
 
@@ -161,7 +161,7 @@ fn a_user_has_so_many_timers() {
     let (mut of_one, mut of_two) = (one.dues(), two.dues());
     assert!(of_one.add_timers(most - 1).is_ok());
     assert!(of_two.add_timers(2).is_err() && of_two.add_timers(usize::MAX).is_err());
-    // What was refused costs nothing.
+    // The refused calls have charged nothing.
     assert!(of_two.add_timers(1).is_ok());
     let refusal = of_one.add_timers(1).unwrap_err();
     assert_eq!(refusal.errno, ENOSPC);
@@ -176,7 +176,7 @@ fn a_user_has_so_many_timers() {
     assert!(one.dues().add_timers(1).is_err());
     drop(of_one);
     assert!(two.dues().add_timers(most).is_ok());
-    // Neither places nor tracings are concerned.
+    // Places and tracings are counted apart.
     assert_eq!(one.room(), 10);
 }
 
@@ -194,7 +194,7 @@ fn a_user_has_so_many_clauses_at_probes() {
     assert_eq!(refusal.into_text().as_str(), text);
     assert!(bob.dues().add(most).is_ok());
     assert!(root.dues().add(64 * most).is_ok());
-    // Timers are paid besides.
+    // Timers are counted apart.
     assert!(of_two.add_timers(1).is_ok());
     // No more is given back than was paid.
     of_two.give_back(5);
@@ -261,7 +261,7 @@ fn a_users_memory_is_limited_and_given_back() {
     };
     let text = "a user's tracings may have 10 MiB of memory (user_memory)";
     alice.pay(4 * MIB).ok().unwrap().keep();
-    // Of all in all, and for all of it.
+    // A payment for buffers replaces the last one; it does not add to it.
     again.set_buffers(6 * MIB as u64).ok().unwrap();
     assert_eq!(refused(alice.pay(1).err().unwrap()), text);
     again.set_buffers(5 * MIB as u64).ok().unwrap();
@@ -269,13 +269,13 @@ fn a_users_memory_is_limited_and_given_back() {
     again.set_buffers(6 * MIB as u64).ok().unwrap();
     let too_many = again.set_buffers(6 * MIB as u64 + 1);
     assert_eq!(refused(too_many.err().unwrap()), text);
-    // What was paid before that is paid.
+    // The refusal leaves the last payment as it was.
     assert!(alice.pay(1).is_err());
     drop(again);
     alice.pay(6 * MIB).ok().unwrap().keep();
     assert!(alice.pay(1).is_err());
     bob.set_buffers(10 * MIB as u64).ok().unwrap();
-    // Two users are as many as there may be with all that one may have.
+    // Two members with the most that each may have use up what all may have together.
     let carol = payer(&mut users, Some(1002)).purse();
     let text = "the tracings of all users together may have 20 MiB of memory (user_memory)";
     assert_eq!(refused(carol.pay(1).err().unwrap()), text);

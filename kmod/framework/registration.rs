@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! One thing that a program has registered by the helper device, and what it is charged to.
+//! One registration of a program with the helper device, and the quota that it is charged to
+//! (INV-52).
 //!
-//! The image is copied once and looked at afterwards, so that what was checked is what is kept. Checked is what any DOF of a program
-//! has: a header that says what it is, and sections that lie within it. What these say is for the library, which takes it apart
-//! where that can do no harm.
+//! The image is copied once and checked afterwards, so what was checked is what is kept. The check
+//! covers what any DOF of a program has: a header of a known kind, and sections that lie within the
+//! image. The library interprets the rest, in user space.
 //!
-//! A user has a quota, and so have all users together: whoever may make user namespaces has many users.
+//! Each user has a quota, and all users together have one, because a user who may make user
+//! namespaces has many user IDs.
 
 use super::user;
 use crate::sys::privilege;
@@ -23,12 +25,12 @@ use kernel::rbtree::{RBTree, RBTreeNode};
 use kernel::sync::{new_spinlock, Arc, SpinLock};
 use zerocopy::FromBytes;
 
-/// Most sections of an image.
+/// Maximum number of sections of an image.
 const SECTIONS_MAX: u32 = 4096;
-/// What a registration takes besides its image, bytes.
+/// Size that a registration is charged in addition to its image, bytes.
 const HEAD: usize = 1024;
 
-/// As much as users have registered.
+/// The sizes that users have registered.
 #[pin_data]
 pub struct Charges {
     #[pin]
@@ -41,7 +43,7 @@ struct Sums {
 }
 
 impl Charges {
-    /// Nothing.
+    /// Nothing is registered.
     pub fn new() -> Result<Arc<Self>> {
         let sums = Sums {
             of: RBTree::new(),
@@ -53,7 +55,7 @@ impl Charges {
         Arc::pin_init(this, GFP_KERNEL)
     }
 
-    /// Charges the current user. `ENOSPC`: that is too much.
+    /// Charges the current user. `ENOSPC` if a quota is exceeded. May sleep.
     fn charge(self: &Arc<Self>, size: usize) -> Result<Charge> {
         let user = privilege::user();
         let node = RBTreeNode::new(user, 0, GFP_KERNEL_ACCOUNT)?;
@@ -84,7 +86,7 @@ impl Charges {
     }
 }
 
-/// A part of that. Dropping it gives it back.
+/// A charge. Dropping it gives it back.
 struct Charge {
     charges: Arc<Charges>,
     user: u32,
@@ -107,11 +109,12 @@ impl Drop for Charge {
     }
 }
 
-/// Something that a program has registered. It may be dropped where one may sleep.
+/// Something that a program has registered. Must be dropped where sleeping is allowed, because that
+/// may free vmalloc memory.
 pub struct Registration {
     module: [u8; MODNAMELEN],
     addr: u64,
-    /// Where its image was.
+    /// Address of its image in the program.
     from: u64,
     image: KVVec<u8>,
     providers: usize,
@@ -119,9 +122,9 @@ pub struct Registration {
 }
 
 impl Registration {
-    /// Reads what the current program registers: DOF at `from`, of an object at `addr`. `EINVAL`: it is no DOF of a program; `E2BIG`: it is too large;
-    /// `ENOSPC`: so is all that the program's user has registered; `EFAULT`: it is not there
-    /// ([`user::fetch_bytes`]).
+    /// Reads what the current program registers: DOF at the address `from`, for an object at
+    /// `addr`. `EINVAL`: it is no DOF of a program; `E2BIG`: it is too large; `ENOSPC`: a quota is
+    /// exceeded; `EFAULT`: it cannot be read ([`user::fetch_bytes`]).
     pub fn read(
         charges: &Arc<Charges>,
         module: [u8; MODNAMELEN],
@@ -152,7 +155,7 @@ impl Registration {
         })
     }
 
-    /// What says that the file at `addr` has probes.
+    /// Makes a registration without an image, for a file mapped at `addr` that has probes.
     pub fn look_at(charges: &Arc<Charges>, addr: u64) -> Result<Self> {
         Ok(Self {
             module: [0; MODNAMELEN],
@@ -164,23 +167,23 @@ impl Registration {
         })
     }
 
-    /// Whether it is the same thing, registered again.
+    /// Whether `other` registers the same again.
     pub fn is(&self, other: &Self) -> bool {
         (self.addr, self.from, self.module) == (other.addr, other.from, other.module)
             && self.image[..] == other.image[..]
     }
 
-    /// How many providers the image has.
+    /// Returns the number of providers in the image.
     pub fn providers(&self) -> usize {
         self.providers
     }
 
-    /// The image; empty where the file says all.
+    /// Returns the image; empty if the file contains everything.
     pub fn image(&self) -> &[u8] {
         &self.image
     }
 
-    /// Tells a consumer of it, under the number that its process has it by.
+    /// Fills in the description for consumers. `number` is the number that it has in its process.
     pub fn put(&self, out: &mut Registered, number: u32) {
         out.generation = number;
         out.addr = self.addr;
@@ -189,7 +192,7 @@ impl Registration {
     }
 }
 
-/// How many providers an image has; `None`: it is no DOF of a program.
+/// Returns the number of providers in an image; `None` if it is no DOF of a program.
 fn check(image: &[u8]) -> Option<usize> {
     let (header, _) = Hdr::read_from_prefix(image).ok()?;
     let mut providers = 0usize;
@@ -200,7 +203,7 @@ fn check(image: &[u8]) -> Option<usize> {
     for _ in 0..header.secnum {
         let (sec, _) = Sec::read_from_prefix(image.get(at..)?).ok()?;
         let end = sec.offset.checked_add(sec.size);
-        // What is not loaded may be behind the end.
+        // Sections that are not loaded may lie behind the end.
         let is_within = end.is_some_and(|end| end <= image.len() as u64);
         if sec.flags & dof::SECF_LOAD != 0 && !is_within {
             return None;
@@ -225,6 +228,6 @@ fn is_header(header: &Hdr, size: usize) -> bool {
         && header.flags == 0
         && header.secsize as usize >= size_of::<Sec>()
         && header.secnum <= SECTIONS_MAX
-        // The program may have changed it while it was read.
+        // The program may have changed the header between the two reads.
         && header.loadsz == size as u64
 }

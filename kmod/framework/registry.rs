@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! What programs have registered by the helper device.
+//! What programs have registered with the helper device (INV-52).
 //!
-//! A [`Registration`] is DOF, as a program has passed it, and where the object lies that it is of. The kernel keeps it; a consumer asks for
-//! it and makes the probes that it names, as it does with what is in files. So what a program says is taken apart where that can do no harm.
+//! A [`Registration`] is DOF, as a program has passed it, and the address of the object that it
+//! belongs to. The kernel only keeps it. A consumer reads it and makes the probes that it names, as
+//! it does with what is in files. So what a program says is interpreted in user space alone.
 //!
-//! A process is a memory here as elsewhere: with `execve()` and with its end it is over, and so are its registrations. A child that is
-//! a copy of its parent has the same ones, which takes no memory for the images. Who is over is forgotten now and then ([`Registry::sweep`]),
-//! and at once where there is no room for more.
+//! Registrations belong to a memory: they end with `execve()` and with the end of the process. A
+//! child that is a copy of its parent has the same registrations, and shares the images. Entries of
+//! processes that have ended are removed from time to time ([`Registry::sweep`]), and at once if a
+//! quota is used up.
 //!
-//! The list is locked by a spin lock, as children are made where nobody may sleep; so nothing that it holds is dropped under it.
+//! The entries have a spin lock, because forks use them in a tracepoint. So nothing is freed under
+//! the lock.
 
 use super::registration::{Charges, Registration};
 use crate::sys::process::Process;
@@ -22,18 +25,19 @@ use kernel::prelude::*;
 use kernel::rbtree::{RBTree, RBTreeNode};
 use kernel::sync::{new_spinlock, Arc, SpinLock};
 
-/// So many processes may be over before they are forgotten.
+/// Number of new entries after which a sweep may be due; it is if these are also more than half of
+/// all entries.
 const LITTER: usize = 32;
-/// After so many children have been looked at somebody sees whether there is still anything to inherit.
+/// Number of forks after which a sweep checks whether there is still anything to inherit.
 const LOOKS: usize = 256;
 
-/// Processes that are looked at under one lock.
+/// Number of entries that a sweep looks at before it releases the lock.
 const PIECE: usize = 64;
 
-/// What there is of a process.
+/// The registrations of a process.
 struct Entry {
     process: Process,
-    /// The last number that was given out.
+    /// The number that was given out last.
     last: u32,
     list: KVec<(u32, Arc<Registration>)>,
 }
@@ -49,14 +53,14 @@ impl Entry {
     }
 }
 
-/// Room for what there is of a process.
+/// Memory for the registrations of a process. Allocated before the lock is taken.
 pub struct Room {
     key: usize,
     node: RBTreeNode<usize, Entry>,
 }
 
 impl Room {
-    /// For this one.
+    /// Makes room for this process. May sleep.
     pub fn new(process: Process) -> Result<Self> {
         Ok(Self {
             key: process.key(),
@@ -65,10 +69,10 @@ impl Room {
     }
 }
 
-/// All of it.
+/// The registrations of all processes.
 #[pin_data]
 pub struct Registry {
-    /// Read where nobody may sleep.
+    /// Also locked in a tracepoint, so no holder sleeps.
     #[pin]
     entries: SpinLock<Entries>,
     charges: Arc<Charges>,
@@ -77,13 +81,13 @@ pub struct Registry {
 struct Entries {
     of: RBTree<usize, Entry>,
     count: usize,
-    /// How many have come, and how many children were looked at, since it was swept.
+    /// Number of new entries, and of forks, since the last sweep.
     new: usize,
     looks: usize,
 }
 
 impl Registry {
-    /// Nothing.
+    /// Nothing is registered.
     pub fn new() -> Result<Arc<Self>> {
         let charges = Charges::new()?;
         let entries = Entries {
@@ -101,7 +105,8 @@ impl Registry {
         )
     }
 
-    /// Reads what the current program registers: DOF at `from`, of an object at `addr` ([`Registration::read`]).
+    /// Reads what the current program registers: DOF at the address `from`, for an object at `addr`
+    /// ([`Registration::read`]).
     pub fn read(
         &self,
         module: [u8; MODNAMELEN],
@@ -111,12 +116,13 @@ impl Registry {
         self.made(|| Registration::read(&self.charges, module, [addr, from]))
     }
 
-    /// What says that the file at `addr` has probes.
+    /// Makes a registration of the file mapped at `addr` ([`Registration::look_at`]).
     pub fn look_at(&self, addr: u64) -> Result<Arc<Registration>> {
         self.made(|| Registration::look_at(&self.charges, addr))
     }
 
-    /// What is made; where there is no room, after those have been forgotten that are over.
+    /// Calls `make`. If a quota is exceeded, removes the entries of processes that have ended and
+    /// tries once more.
     fn made(&self, make: impl Fn() -> Result<Registration>) -> Result<Arc<Registration>> {
         let made = match make() {
             Err(ENOSPC) => {
@@ -128,7 +134,8 @@ impl Registry {
         Ok(Arc::new(made?, GFP_KERNEL_ACCOUNT)?)
     }
 
-    /// Adds what a process registers; its number. Does not sleep.
+    /// Adds a registration of a process. Returns its number. `ENOSPC` if the process has too many.
+    /// Does not sleep, and frees what it does not need after it has released the lock.
     pub fn add(&self, room: Room, what: Arc<Registration>) -> Result<u32> {
         let Room { key, node } = room;
         let mut unused = None;
@@ -144,7 +151,7 @@ impl Registry {
         });
         let has_room = entry.list.len() < REGISTRATIONS_MAX && providers <= REGISTRATIONS_MAX;
         let number = entry.last.checked_add(1).filter(|_| has_room);
-        // Where it is not taken it is dropped behind the lock.
+        // If it is refused, it is dropped after the lock was released.
         let mut what = Some(what);
         let mut refused = None;
         if let Some((number, what)) = number.and_then(|number| Some((number, what.take()?))) {
@@ -157,11 +164,11 @@ impl Registry {
         number.filter(|_| !is_refused).ok_or(ENOSPC)
     }
 
-    /// The number of the same registration of a process.
+    /// Returns the number under which a process has registered the same before.
     pub fn known(&self, process: &Process, what: &Registration) -> Option<u32> {
         let mut after = 0;
         loop {
-            // To compare takes long.
+            // The lock is not held here, because the comparison of two images takes long.
             let (number, one) = self.after(process.key(), after)?;
             if one.is(what) {
                 return Some(number);
@@ -177,7 +184,7 @@ impl Registry {
         Some((next.0, next.1.clone()))
     }
 
-    /// The next DOF of a process after that of a number.
+    /// Returns the first registration of a process with an image and a number greater than `after`.
     pub fn next(&self, process: &Process, mut after: u32) -> Option<(u32, Arc<Registration>)> {
         loop {
             let (number, one) = self.after(process.key(), after)?;
@@ -188,14 +195,14 @@ impl Registry {
         }
     }
 
-    /// Whether a process has a registration.
+    /// Whether a process has a registration with this number.
     pub fn has(&self, process: &Process, number: u32) -> bool {
         let entries = self.entries.lock();
         let entry = entries.of.get(&process.key());
         entry.is_some_and(|entry| entry.list.iter().any(|(one, _)| *one == number))
     }
 
-    /// Removes a registration of a process.
+    /// Removes a registration of a process. `ENOENT` if there is none.
     pub fn remove(&self, process: &Process, number: u32) -> Result {
         let mut entries = self.entries.lock();
         let entry = entries.of.get_mut(&process.key()).ok_or(ENOENT)?;
@@ -206,7 +213,8 @@ impl Registry {
         Ok(())
     }
 
-    /// Gives a child of the current process what that has registered, under the same numbers. Does not sleep.
+    /// Gives a child of the current process the registrations of the current process, with the same
+    /// numbers. Called in the fork tracepoint; does not sleep. `ENOMEM`: the child has none.
     pub fn inherit(&self, child: Process) -> Result {
         let Some(parent) = Process::current() else {
             return Ok(());
@@ -232,7 +240,7 @@ impl Registry {
         }
         let mut at = 0usize;
         loop {
-            // Another thread of the parent's may have removed all.
+            // Another thread of the parent may have removed them since the lock was last held.
             let Some(from) = of.get(&parent.key()) else {
                 break;
             };
@@ -243,7 +251,7 @@ impl Registry {
             let copy = (*number, one.clone());
             let to = of.get_mut(&key).ok_or(ESRCH)?;
             to.last = last;
-            // There is room for as many as a process may have.
+            // Cannot fail: there is room for the maximum number of registrations.
             let _ = to.list.push_within_capacity(copy);
             at = at.saturating_add(1);
         }
@@ -252,14 +260,16 @@ impl Registry {
         Ok(())
     }
 
-    /// Whether so much has been done that it is time to sweep.
+    /// Whether a sweep is due.
     pub fn is_littered(&self) -> bool {
         let entries = self.entries.lock();
         let has_grown = entries.new > entries.count / 2 && entries.new > LITTER;
         has_grown || entries.looks > LOOKS
     }
 
-    /// Forgets processes that are over, or have nothing registered; whether there is none left. Children are not kept waiting for long.
+    /// Removes the entries of processes that have ended or have nothing registered. Returns whether
+    /// no entry is left. Releases the lock after every few entries, so that forks do not wait for
+    /// long.
     pub fn sweep(&self) -> bool {
         let mut entries = self.entries.lock();
         (entries.new, entries.looks) = (0, 0);

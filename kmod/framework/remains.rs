@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! What processes that have ended had mapped, for who asks what their addresses mean.
+//! Mappings of processes that have ended, for consumers that want to know what addresses in them
+//! meant (INV-16).
 //!
-//! Only who may read all memory asks: of a process that has ended nobody knows any more who else might have.
+//! Only a consumer that may read all memory gets them: once a process has ended, it is unknown
+//! which other consumers were allowed to trace it.
 
 use super::calls::Answer;
 use super::device::{Control, Open};

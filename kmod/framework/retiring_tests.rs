@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Tests of consumers of probes that are retired.
+//! Tests of retired probes, from the consumers' side.
 
 use super::*;
 use crate::bindings::hold_grace_periods;
 
 impl World {
-    /// Creates the probes of a process that has just been started.
+    /// Creates the probes of a process that has just started.
     fn start(&mut self, number: u32, probes: u32) -> Vec<ProbeRef> {
         let names: Vec<_> = (0..probes).map(|n| format!("p{number}.{n}")).collect();
         let names: Vec<_> = names.iter().map(String::as_str).collect();
@@ -19,7 +19,8 @@ impl World {
     }
 }
 
-/// One consumer's wildcard outlives many processes, as it traces or waits for `GO`.
+/// A consumer's wildcard keeps no memory of ended processes, whether the consumer traces or waits
+/// for `GO`.
 #[test]
 fn a_wildcard_keeps_nothing_of_processes_that_have_ended() {
     for begins in [true, false] {
@@ -55,7 +56,7 @@ fn a_wildcard_keeps_nothing_of_processes_that_have_ended() {
     }
 }
 
-/// What a user has paid for probes that have gone he has again, for others that come.
+/// A member gets back what was paid for retired probes, and can pay for others with it.
 #[test]
 fn a_users_quota_is_given_back_with_the_probes() {
     let mut w = World::with(PRIV_USER);
@@ -77,13 +78,13 @@ fn a_users_quota_is_given_back_with_the_probes() {
     assert_eq!(all.missed(), 0);
 }
 
-/// As long as there is an ECB in a consumer's memory, the place of its probe is not used again.
+/// While a consumer's memory holds an ECB of a probe, the probe's place is not used again.
 #[test]
 fn who_has_an_ecb_keeps_the_probe() {
     let mut w = World::new();
     let tracer = w.consumer();
     let gone = w.start(7, 3);
-    // ECBs of probes that stay are in the same memory.
+    // The ECB of a probe that stays is in the same block.
     w.enable(&tracer, &image(&["one", "p7*"])).ok().unwrap();
     w.begin(&tracer);
     let kept: Vec<_> = gone
@@ -107,7 +108,7 @@ fn who_has_an_ecb_keeps_the_probe() {
         assert!(probe.names().name.starts_with(b"p7."));
         assert!(w.state.table.get(*id).is_none());
     }
-    // Of what was retired the consumer has EPIDs still, and no firing.
+    // The consumer still knows the EPIDs of retired probes, although they do not fire.
     let described = tracer.engine.eprobe(2, |desc, _| desc.probeid).ok();
     assert_eq!(described, Some(kept[0].1));
     drop(w.state.detach(&tracer));
@@ -115,7 +116,8 @@ fn who_has_an_ecb_keeps_the_probe() {
     assert!(kept.iter().all(|(_, _, place)| used.contains(place)));
 }
 
-/// A firing that has begun when the probe goes finds it as it was, and the ECBs with it.
+/// A firing that has begun when its probe is retired finds the probe unchanged, and its ECBs as
+/// well.
 #[test]
 fn a_firing_ends_on_the_probe_that_it_began_on() {
     let mut w = World::new();
@@ -134,7 +136,7 @@ fn a_firing_ends_on_the_probe_that_it_began_on() {
         assert!(made.iter().all(|made| made.place() != probe.place()));
         w.state.retire(w.index, &made);
     }
-    // It has the ECB at hand that was taken away.
+    // The iterator still reaches the ECB that was taken away.
     assert!(firing.next().is_some_and(|ecb| ecb.probe.id() == id));
     assert_eq!((probe.id(), probe.names().name), (id, &b"p1.0"[..]));
     assert_eq!(walked(probe), 0);
@@ -142,7 +144,7 @@ fn a_firing_ends_on_the_probe_that_it_began_on() {
     drop(w.state.detach(&tracer));
 }
 
-/// A probe of the same names is another one.
+/// A new probe with the same names gets another id.
 #[test]
 fn what_was_retired_does_not_come_back() {
     let mut w = World::new();
@@ -155,7 +157,7 @@ fn what_was_retired_does_not_come_back() {
     let probe = w.state.table.get(second).unwrap();
     w.state.remove(w.index, &[probe]);
     assert_eq!(w.start(5, 1)[0].id(), second);
-    // Who asks another provider's index for it does nothing.
+    // A retirement with the index of another provider does nothing.
     let probe = w.state.table.get(second).unwrap();
     w.state.retire(w.index + 1, &[probe]);
     assert!(w.state.table.get(second).is_some());

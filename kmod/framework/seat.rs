@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Which consumer an open file speaks for: its own, or, once it has claimed that, another one.
+//! Which consumer an open file speaks for: its own or, after a claim, another one (INV-24).
 //!
-//! A consumer is claimed as a whole, with ECBs, buffers, variables and options: nothing of it moves, so that probes go on firing
-//! into it meanwhile. All control calls go to the claimed consumer from then on. The file's own stays, for whoever still holds a
-//! reference to it, and traces nothing.
+//! A consumer is claimed as a whole, with its ECBs, buffers, variables and options. Nothing is
+//! moved, so probes go on firing into it meanwhile. From then on all control calls go to the
+//! claimed consumer. The file's own consumer stays, because references to it may still be in use,
+//! and traces nothing.
 
 use core::ops::Deref;
 use dtrace_engine::mem::sync::Once;
 use dtrace_engine::mem::Boxed;
 
-/// What a file speaks for. See the [module](self)'s text.
+/// The consumer that a file speaks for. See the [module documentation](self).
 pub struct Seat<C> {
     own: C,
     claimed: Once<C>,
 }
 
 impl<C> Seat<C> {
-    /// A file's own consumer.
+    /// Makes the seat of a file that speaks for its own consumer.
     pub const fn new(own: C) -> Self {
         Self {
             own,
@@ -26,12 +27,13 @@ impl<C> Seat<C> {
         }
     }
 
-    /// Whether another consumer than the file's own is spoken for.
+    /// Whether the file speaks for a claimed consumer.
     pub fn has_claimed(&self) -> bool {
         self.claimed.get().is_some()
     }
 
-    /// Speaks for `other` from now on; gives it back where that has been done before.
+    /// Makes the file speak for `other` from now on. Can be done once; a second `other` is
+    /// returned.
     pub fn claim(&self, other: Boxed<C>) -> Result<(), Boxed<C>> {
         self.claimed.set(other).map(drop)
     }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Tests of claiming: who is spoken for, and when it goes.
+//! Tests of claiming: which consumer a file speaks for, and when each is dropped.
 
 use crate::seat::Seat;
 use dtrace_engine::mem::Boxed;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// A consumer that says when it goes.
+/// A consumer that records its drop.
 struct Guest(&'static str, Rc<RefCell<Vec<&'static str>>>);
 
 impl Drop for Guest {
@@ -26,7 +26,7 @@ fn the_first_claim_counts_and_all_go_with_the_file() {
     assert_eq!((seat.0, seat.has_claimed()), ("own", false));
     assert!(seat.claim(boxed("anonymous")).is_ok());
     assert_eq!((seat.0, seat.has_claimed()), ("anonymous", true));
-    // A second one is handed back, and is none of the file's business.
+    // The second one is returned, and is not dropped with the file.
     let back = seat.claim(boxed("another")).err().unwrap();
     assert_eq!((back.0, seat.0), ("another", "anonymous"));
     drop(back);

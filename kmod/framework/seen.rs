@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! The kernel as a consumer sees it that may not trace everything: [`Seen`] is a firing for it.
+//! The kernel as a consumer sees it that may not see everything: [`Seen`] is a firing for such a
+//! consumer.
 //!
-//! No probe fires for it in a process that it may not trace, but for its own, `dtrace:::END` among them, and those that tell the time. These
-//! fire wherever the CPU is, so of who runs there they show nothing: no process, no thread, no time that it has used, no arguments. Of the
-//! kernel nothing is shown either, where an interrupt has stopped it.
+//! For it, no probe fires in a process that it may not trace. Exceptions are its own probes
+//! (`BEGIN`, `END`, `ERROR`) and ticks, which fire whatever runs on the CPU. So they show nothing
+//! of a current process that the consumer may not trace: no process, no thread, no used time, and a
+//! tick no arguments. A firing that has interrupted the kernel shows no arguments either.
 //!
-//! Whose firing it is may have written the program to have the processor load on a guess what it may not, and to find out from what
-//! else is loaded then what that was. So after each load nothing goes on before it is known to have been right, nor does a load from
-//! the kernel, or a store, begin before its checks have been made.
+//! The consumer may have written a program that has the processor load speculatively what the
+//! program may not, and may find out the value by the traces that this leaves in the caches
+//! (INV-38). So after each load the machine waits until it is certain that the load was right, and
+//! no load from the kernel and no store begins before its checks have been made.
 
 use super::fire::Cause;
 use super::machine::KernelMachine;
@@ -23,17 +26,17 @@ use dtrace_engine::{
     Unplaced, UserWalk,
 };
 
-/// A firing as a consumer without rights over the kernel sees it.
+/// A firing as a consumer sees it that may not see everything.
 pub struct Seen<'a> {
     machine: &'a KernelMachine<'a>,
-    /// `None`: it may trace all processes.
+    /// Which processes the consumer may trace; `None` for all.
     rights: Option<&'a Rights>,
-    /// Whether the current process may be traced, once that has been asked.
+    /// Whether the consumer may trace the current process, once this has been looked up.
     own: Cell<Option<bool>>,
 }
 
 impl<'a> Seen<'a> {
-    /// The firing.
+    /// Makes the view that `tracer` has of a firing.
     pub fn new(machine: &'a KernelMachine<'a>, tracer: &'a Tracer) -> Self {
         Self {
             machine,
@@ -42,12 +45,13 @@ impl<'a> Seen<'a> {
         }
     }
 
-    /// The firing as it is.
+    /// Returns the firing without restrictions.
     pub fn machine(&self) -> &'a KernelMachine<'a> {
         self.machine
     }
 
-    /// What the current process is asked for; where it may not be traced, `T`'s nothing.
+    /// Returns what `ask` finds about the current process, or the default of `T` if the consumer
+    /// may not trace that process.
     fn own<T: Default>(&self, ask: impl FnOnce(&KernelMachine<'a>) -> T) -> T {
         match self.owned() {
             true => ask(self.machine),
@@ -114,7 +118,8 @@ impl Machine for Seen<'_> {
         self.machine.curthread()
     }
 
-    /// That of no thread where the thread is nobody's business; another one on each CPU, as two of them never have one.
+    /// A key of no thread, if the consumer may not trace the current one. It differs between CPUs,
+    /// so that two CPUs never share variables.
     fn thread_key(&self) -> u64 {
         match self.owned() {
             true => self.machine.thread_key(),

@@ -1,41 +1,44 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! How much of the machine's time the timers of users take.
+//! The time that members' timers take (INV-33).
 //!
-//! A probe that a process comes by takes that process' time. A timer takes the time of whoever is there, in an interrupt, and no scheduler
-//! charges that to the user who has set it. So it is measured, for all of his tracings together, and once more for all such users together.
-//! What is taken may all be taken on one CPU, so the limits are parts of one CPU's time, however many there are. When a second's part has been
-//! taken, each tracing that would fire in the rest of that second is ended, as by the deadman.
+//! A probe that a process reaches takes the time of that process. A timer takes the time of
+//! whatever task it interrupts, and no scheduler charges that to the user who has set it. So this
+//! time is measured: for all tracings of a member together, and for all members together. All of it
+//! may be taken on one CPU, so the limits are parts of one CPU's time, however many CPUs there are.
+//! When the part of a period is used up, each tracing that would fire in the rest of the period is
+//! killed, as by the deadman.
 //!
-//! Probe context writes single words, on all CPUs at once. What two CPUs do at the end of a second may be counted for the wrong one. A firing
-//! is counted when it has ended: so each CPU may exceed the limit by one.
+//! Probe context writes single words, on all CPUs at once, with `Relaxed` ordering. At the end of a
+//! period, the time of two CPUs may be counted for the wrong period. A firing is counted when it
+//! has ended, so each CPU may exceed the limit by one firing.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use kernel::sync::Arc;
 
-/// For how long time is added up, ns.
+/// Length of a period, ns.
 const PERIOD: u64 = 1_000_000_000;
-/// What the timers of a user may take of that.
+/// The part of it that the timers of a member may take.
 pub const OF_USER: u64 = PERIOD / 8;
-/// What those of all users may take together.
+/// The part of it that the timers of all members may take together.
 pub const OF_ALL: u64 = PERIOD / 4;
-/// What a firing counts for at most, ns: a virtual machine may stand still in the middle of one, which alone is not to be too much. A clause
-/// and the `ERROR` clauses after it take less.
+/// Maximum time that one firing counts as, ns. A virtual machine may be paused during a firing, and
+/// one pause must not exceed a limit. A clause and the `ERROR` clauses after it take less.
 const FIRING_MAX: u64 = PERIOD / 9;
 
-/// What some timers have taken.
+/// The time that some timers have taken.
 pub struct Share {
-    /// What they may take, ns.
+    /// The limit of a period, ns.
     most: u64,
     /// When the last period began, ns.
     since: AtomicU64,
-    /// What was taken since, ns.
+    /// The time taken since then, ns.
     taken: AtomicU64,
 }
 
 impl Share {
-    /// Nothing yet, of so much.
+    /// Nothing has been taken. `most` is the limit of a period, ns.
     pub fn new(most: u64) -> Self {
         Self {
             most,
@@ -44,14 +47,15 @@ impl Share {
         }
     }
 
-    /// Whether too much has been taken for anything more to fire at `now`, ns. It is so until the period ends.
+    /// Whether the limit was exceeded before `now`, ns. Stays true until the period ends.
     pub fn is_spent(&self, now: u64) -> bool {
         let since = self.since.load(Ordering::Relaxed);
         let is_over = now.saturating_sub(since) >= PERIOD;
         !is_over && self.taken.load(Ordering::Relaxed) > self.most
     }
 
-    /// Adds a firing that took from `began` until `ended`, ns; whether that is too much.
+    /// Adds a firing that began at `began` and ended at `ended`, ns. Returns whether the limit is
+    /// exceeded.
     pub fn take(&self, began: u64, ended: u64) -> bool {
         let since = self.since.load(Ordering::Relaxed);
         let is_over = ended.saturating_sub(since) >= PERIOD;
@@ -65,12 +69,12 @@ impl Share {
     }
 }
 
-/// The shares that a user's timers take from.
+/// The shares that a member's timers take from.
 #[derive(Clone)]
 pub struct Shares {
-    /// His own.
+    /// The member's own.
     pub user: Arc<Share>,
-    /// That of all such users.
+    /// That of all members.
     pub all: Arc<Share>,
 }
 
@@ -80,7 +84,7 @@ impl Shares {
         self.user.is_spent(now) || self.all.is_spent(now)
     }
 
-    /// [Takes](Share::take) from both; whether that is too much for one of them.
+    /// [Takes](Share::take) from both. Returns whether one limit is exceeded.
     pub fn take(&self, began: u64, ended: u64) -> bool {
         let of_user = self.user.take(began, ended);
         let of_all = self.all.take(began, ended);
@@ -95,7 +99,8 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Fires every `interval` ms for `took` ms, for so many seconds; when that is too much, ms.
+    /// Fires every `interval` ms for `took` ms, for so many seconds. Returns when the limit was
+    /// exceeded, ms.
     fn too_much(interval: u64, took: u64, seconds: u64) -> Option<u64> {
         let share = Share::new(OF_USER);
         let mut times = (0..seconds * 1000 / interval).map(|n| n * interval);
@@ -104,11 +109,11 @@ mod tests {
 
     #[test]
     fn a_share_is_of_a_second() {
-        // 120 and 130 of 125 ms.
+        // 12 ms every 100 ms is 120 ms in a second, 13 ms is 130 ms; the limit is 125 ms.
         assert_eq!(too_much(100, 12, 3600), None);
         assert_eq!(too_much(100, 13, 3600), Some(900));
         assert_eq!(too_much(10, 3, 3600), Some(410));
-        // Two as long as a firing may take.
+        // Two firings that take almost the maximum each.
         assert_eq!(too_much(400, 100, 3600), Some(400));
     }
 
@@ -118,7 +123,7 @@ mod tests {
         assert!(!share.take(5000 * MS, 3_600_000 * MS));
         assert!(!share.is_spent(3_600_000 * MS));
         assert!((1..5).all(|n| !share.take(3_600_000 * MS, (3_600_000 + n) * MS)));
-        // The clock of another CPU is behind.
+        // The clock of another CPU may be behind.
         assert!(!share.take(5001 * MS, 5000 * MS));
     }
 

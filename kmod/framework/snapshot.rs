@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Running a tracing, and reading what it recorded.
+//! Running a tracing, and reading what it has recorded.
 //!
-//! `BEGIN` is fired while the consumer is warming up, when the engine lets nothing else in; so it is before everything, on one
-//! CPU, whose number `GO` gives. `END` is fired when no other probe records any more: `STOP` drains first, and waits until
-//! every CPU has left the firing that it was in.
+//! `BEGIN` fires in the state `Warmup`, in which the engine lets only `BEGIN` and `ERROR` fire. So
+//! it comes before everything else, on one CPU, whose number `GO` returns. `END` fires when no
+//! other probe records any more: `STOP` first moves to `Cooldown` and waits for an RCU grace
+//! period, until every CPU has left the firing that it was in.
 //!
-//! The consumer's ECBs are at their probes from before `BEGIN` until after `END`.
+//! The consumer's ECBs are linked to their probes from before `BEGIN` until after `END` (INV-22).
 //!
-//! A buffer is switched on its own CPU, in the place of probe context, so that no firing is in the middle of it.
+//! A buffer is switched on its own CPU, which is claimed as for a firing, so no firing uses the
+//! buffer at that time.
 
 use super::calls::Answer;
 use super::deadman::Deadman;
@@ -37,7 +39,7 @@ use kernel::sync::Arc;
 use zerocopy::IntoBytes;
 
 impl Open {
-    /// Starts the tracing.
+    /// Starts the tracing, or claims the anonymous state.
     pub fn go(&self, arg: u64, control: &mut Control) -> Answer {
         answerable(arg)?;
         let grabs = !matches!(self.consumer.tracer.engine.option(Opt::Grabanon), 0 | UNSET);
@@ -52,7 +54,7 @@ impl Open {
         Ok(0)
     }
 
-    /// Takes the anonymous state over; gives the CPU that fired its `BEGIN`.
+    /// Claims the anonymous state (INV-24). Returns the CPU on which its `BEGIN` fired.
     fn claim(&self, control: &mut Control) -> Result<u32, Refusal> {
         if self.consumer.tracer.engine.has_clauses() {
             let why = "probes are enabled, which whoever claims the anonymous state cannot";
@@ -69,7 +71,7 @@ impl Open {
         drop(unclaimed);
         let anonymous = anonymous.ok_or(Refusal::new(ENOENT, "no anonymous tracing state"))?;
         anonymous.consumer.tracer.ask(clock::monotonic());
-        // Whoever has claimed another one does not get here.
+        // Cannot fail: the caller has checked that the file has claimed no consumer.
         self.consumer
             .claim(anonymous.consumer)
             .map_err(|_| refuse(EBUSY))?;
@@ -103,13 +105,14 @@ impl Open {
         if let Some(tracing) = &mut control.tracing {
             tracing.helpers = None;
         }
-        // What was committed since the cleaner's last round.
+        // Speculations that were committed after the cleaner's last run.
         clean_speculations(&self.consumer.tracer, &self.consumer.visits);
         user::put(arg, &cpu)?;
         Ok(0)
     }
 
-    /// What happened so far; of that as much as `room` has place for, which is what some version of the contract knew.
+    /// Returns what has happened so far: the first `room` bytes of the status, which is as much as
+    /// the caller's version of the contract knows.
     pub fn status(&self, arg: u64, control: &Control, room: usize) -> Answer {
         let tracer = &self.consumer.tracer;
         let mut status: Status = tracer.engine.status()?;
@@ -166,7 +169,8 @@ impl Open {
 }
 
 impl Attachment {
-    /// Starts the tracing; gives the CPU that fired `BEGIN`, and what is to be kept.
+    /// Starts the tracing. Returns the CPU on which `BEGIN` fired, and what must be kept while it
+    /// runs. On an error after the buffers were allocated, the consumer is killed.
     pub fn go(&self) -> Result<(u32, Tracing), Refusal> {
         let engine = &self.tracer.engine;
         let mut used = engine.privileges();
@@ -185,10 +189,11 @@ impl Attachment {
         begun
     }
 
-    /// Has the engine allocate its buffers, and the user pay for them.
+    /// Has the engine allocate its buffers, and pays for them.
     fn allocate(&self, there: &dyn Fn(usize) -> bool) -> Result<(), Refusal> {
         let Tracer { engine, purse, .. } = &*self.tracer;
-        // Nothing is asked for where there are buffers already.
+        // Without a request, there was no payment: the consumer has buffers already, which stay
+        // paid.
         let (asked, refused) = (Cell::new(false), Cell::new(None));
         let pay = |bytes| {
             asked.set(true);
@@ -232,8 +237,8 @@ impl Attachment {
         Ok((cpu, tracing))
     }
 
-    /// Fires `END`; gives the CPU that did. Where those that are traced are offline, nothing fires there, as `note` says, but
-    /// what they have recorded is to be had.
+    /// Fires `END`. Returns the CPU on which it fired. If no CPU that is traced is online, `END`
+    /// does not fire and `note` says so, but records can still be read.
     fn end(&self, note: &mut Text) -> Result<u32> {
         let fired = self.fire_end(self.framework.ends.end);
         if fired != Err(ENXIO) {
@@ -247,8 +252,9 @@ impl Attachment {
         Ok(cpu.unwrap_or_default())
     }
 
-    /// Fires `BEGIN` or `END` for this consumer alone, on the CPU that it traces, on this one, or, where there was no memory for
-    /// this one's buffers, on another; gives the CPU's number.
+    /// Fires `BEGIN` or `END` for this consumer alone, and returns the CPU. That is the CPU of the
+    /// option `cpu`, or else the current one, or another one if the current CPU has no buffers for
+    /// want of memory. `ENXIO`: none of these is online.
     fn fire_end(&self, probe: ProbeRef) -> Result<u32> {
         let args = FireArgs::new(Args::Words(&[])).nowhere();
         let fire = |guard: &CpuGuard| {
@@ -276,13 +282,14 @@ impl Attachment {
     }
 }
 
-/// Refuses whoever cannot be told a CPU's number, before there is one; what is refused for another reason leaves what stood there.
+/// Refuses a caller to which a CPU's number cannot be written, before there is one. Writes back
+/// what it has read, so a call that is refused later has changed nothing.
 fn answerable(arg: u64) -> Result {
     let stands: u32 = user::get(arg)?;
     user::put(arg, &stands)
 }
 
-/// Ends the speculations that several CPUs may have recorded into.
+/// Cleans the speculations that several CPUs may have recorded into.
 fn clean_speculations(tracer: &Tracer, visits: &Visits) {
     let _visit = visits.lock();
     tracer
@@ -292,14 +299,14 @@ fn clean_speculations(tracer: &Tracer, visits: &Visits) {
         });
 }
 
-/// The cleaning of one consumer's dynamic variables and speculations, every `cleanrate` while it traces.
+/// Cleans a consumer's dynamic variables and speculations, every `cleanrate` ns while it traces.
 pub struct Cleaning {
     tracer: Arc<Tracer>,
     visits: Arc<Visits>,
     rate: u64,
 }
 
-/// A running [`Cleaning`].
+/// A running [`Cleaning`]. Dropping it ends it.
 pub type Cleaner = Pin<KBox<Periodic<Cleaning>>>;
 
 impl Task for Cleaning {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Everything that consumers share: the table of probes, the providers, and who is linked to which probe.
+//! Everything that consumers share: the table of probes, the providers, and the ECBs at each probe.
 //!
-//! One mutex guards it; here it has been taken. Providers are called with it held, in whichever way they are called.
+//! The framework's mutex guards the state, and is held in all functions here. Providers are called
+//! with it held, with the exceptions that [`provider`](super::provider) lists.
 
 use super::enabling::Attached;
 use super::patience::{MADE, PROVIDED};
@@ -21,32 +22,33 @@ use kernel::alloc::KVVec;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// What who does not see the kernel is told of its probes.
+/// Why a consumer without rights over the kernel is refused its probes.
 pub const NEEDS_KERNEL: &str = "the probes need rights over the kernel";
 
 /// What consumers share.
 pub struct State {
-    /// Dropped before the probes that it holds.
+    /// Before `table`, so that it is dropped before the probes that it holds.
     pub(super) attached: KVVec<Attached>,
     pub(super) table: Table,
     providers: KVVec<Slot>,
     pub(super) writer: Writer,
     /// A consumer has gone that may have held retired probes.
     pub(super) is_littered: bool,
-    /// How often it has been locked by somebody who may have probes compared with descriptions.
+    /// Number of times that the mutex was taken by calls that may compare probes with descriptions
+    /// ([`patience`](super::patience)).
     pub(super) occasion: u64,
 }
 
-/// A provider's place; it stays when the provider goes, since probes refer to it by index.
+/// A provider's slot. It stays when the provider goes, because probes refer to it by index.
 struct Slot {
     name: &'static str,
-    /// What a consumer needs to use it.
+    /// The privileges that a consumer needs to use it.
     needs: u32,
     provider: Option<Arc<dyn Provider>>,
 }
 
 impl State {
-    /// No probes, no providers, no consumers.
+    /// Makes a state without providers and consumers.
     pub const fn new(table: Table, writer: Writer) -> Self {
         Self {
             attached: KVVec::new(),
@@ -58,12 +60,13 @@ impl State {
         }
     }
 
-    /// It has just been locked.
+    /// Begins a new occasion. Called right after the mutex was taken.
     pub fn begin(&mut self) {
         self.occasion = self.occasion.wrapping_add(1);
     }
 
-    /// Adds a provider; returns its index, which is the old one of a provider that comes again, as its probes are the old ones.
+    /// Adds a provider and returns its index. A provider that comes back gets its old index,
+    /// because its removed probes refer to that and may be revived. `EEXIST` if the name is in use.
     pub fn add_provider(&mut self, provider: Arc<dyn Provider>) -> Result<u32> {
         let name = provider.name();
         let needs = provider.privileges();
@@ -89,7 +92,8 @@ impl State {
         Ok(number)
     }
 
-    /// The provider of this name; those of probes in processes have the number of a process behind theirs.
+    /// Returns the provider with this name. The names of providers of probes in processes end with
+    /// a process ID.
     pub fn provider(&self, name: &[u8]) -> Option<Arc<dyn Provider>> {
         let of = |name: &[u8]| self.provider_at(self.index_of_provider(name)?);
         of(name).or_else(|| {
@@ -101,14 +105,14 @@ impl State {
         })
     }
 
-    /// Where the provider of this very name is.
+    /// Returns the index of the provider with exactly this name.
     pub fn index_of_provider(&self, name: &[u8]) -> Option<u32> {
         let mut slots = self.providers.iter();
         let at = slots.position(|slot| slot.name.as_bytes() == name)?;
         u32::try_from(at).ok()
     }
 
-    /// The provider of this index.
+    /// Returns the provider with this index, if it is registered.
     pub fn provider_at(&self, index: u32) -> Option<Arc<dyn Provider>> {
         self.slot(index)?.provider.clone()
     }
@@ -117,8 +121,8 @@ impl State {
         self.providers.get(usize::try_from(index).ok()?)
     }
 
-    /// Whether a consumer may use the probes of the provider `index`: those of the kernel's inside need rights over it, for
-    /// their names, their arguments and when they fire tell of it.
+    /// Whether a consumer may use the probes of the provider `index`. Probes of the kernel's inside
+    /// need rights over it, because their names, their arguments and their times tell of it.
     pub fn permits(&self, engine: &Consumer, index: u32) -> bool {
         engine.privileges().kernel
             || self
@@ -126,7 +130,7 @@ impl State {
                 .is_some_and(|slot| slot.needs & PRIV_KERNEL == 0)
     }
 
-    /// Whether a consumer may have a probe.
+    /// Whether a consumer may have a probe. Fails like [`Provider::permits`].
     pub fn permits_probe(&self, tracer: &Tracer, probe: ProbeRef) -> Result<bool> {
         if tracer.reads_all() {
             return Ok(true);
@@ -140,7 +144,7 @@ impl State {
         }
     }
 
-    /// Why a consumer may have none of `probes`.
+    /// Returns why a consumer may have none of `probes`.
     pub fn refusal(&self, tracer: &Tracer, probes: &[ProbeRef]) -> Refusal {
         let of_kernel = |probe: &ProbeRef| !self.permits(&tracer.engine, probe.provider());
         let provider = probes
@@ -158,13 +162,14 @@ impl State {
             .is_some_and(|slot| slot.needs & PRIV_PROC != 0)
     }
 
-    /// How often in a second a probe fires, if it is a timer.
+    /// Returns how often a probe fires in a second, if it is a timer.
     pub fn hz(&self, probe: ProbeRef) -> Option<usize> {
         self.provider_at(probe.provider())?.hz(probe)
     }
 
-    /// Whether a consumer may be told of a probe: of one in a process, or that was made to order, only if it may have it, for that there
-    /// is such a probe tells what others trace.
+    /// Whether a consumer may know of a probe. The existence of a probe in a process, or of one
+    /// that was made to order, tells what other consumers trace. So a consumer knows of these only
+    /// if it may have them.
     pub fn may_list(&self, tracer: &Tracer, probe: ProbeRef) -> bool {
         let provider = self.provider_at(probe.provider());
         let tells =
@@ -172,7 +177,8 @@ impl State {
         !tells || self.permits_probe(tracer, probe).unwrap_or(false)
     }
 
-    /// Creates probes of the provider `index`, all or none, and enables them for whoever has described them.
+    /// Creates probes of the provider `index`, all or none, and enables them for each consumer that
+    /// has described them.
     pub fn populate<R>(
         &mut self,
         index: u32,
@@ -181,7 +187,8 @@ impl State {
         self.populate_for(index, None, create)
     }
 
-    /// The same for one consumer alone, where one is given.
+    /// As [`populate`](Self::populate). If `whom` is given, the probes are made for that consumer;
+    /// others get them only by [`Retained::is_anybodys`](super::enabling).
     pub fn populate_for<R>(
         &mut self,
         index: u32,
@@ -194,15 +201,18 @@ impl State {
         let created = batch.created();
         match result {
             Ok(_) => self.enable_new(&created, whom),
-            // Their provider does not know of them, or not of all. What one consumer has asked for is nobody else's.
+            // The provider does not know all of the probes. Those made for one consumer are
+            // requested by no other, so they need not come back.
             Err(_) if whom.is_some() => self.retire(index, &created),
             Err(_) => created.iter().for_each(|probe| probe.kill()),
         }
         result
     }
 
-    /// Lets the providers that `desc` may mean make probes to order, for a consumer that may use them. What is made for a user who may trace his
-    /// own processes alone is not what others' patterns mean ([`Probe::is_for`](super::probe::Probe)). `E2BIG`: he has had too much done.
+    /// Has the providers that `desc` may mean make probes to order, if the consumer may use them.
+    /// Patterns of other users do not match what is made for a member
+    /// ([`Probe::is_for`](super::probe::Probe)). `E2BIG` if a member has used up the steps of the
+    /// call; `EINTR` if the caller is killed.
     pub fn provide(&mut self, tracer: &Tracer, desc: &Description<'_>) -> Result {
         for at in 0..self.providers.len() {
             let Some(slot) = self.providers.get(at) else {
@@ -226,7 +236,7 @@ impl State {
         Ok(())
     }
 
-    /// Has all providers tell what was missed.
+    /// Has all providers report what they have missed.
     pub fn settle(&self) {
         let there = self
             .providers
@@ -235,8 +245,8 @@ impl State {
         there.for_each(|provider| provider.settle());
     }
 
-    /// Removes a provider with its probes. What is returned must not be dropped before the framework is unlocked: it may wait
-    /// for somebody who waits for that.
+    /// Removes a provider and its probes. The caller must release the mutex before it drops the
+    /// result: the drop may wait for a task that waits for the mutex.
     pub fn remove_provider(&mut self, index: u32) -> Option<Arc<dyn Provider>> {
         let mut after = 0;
         while let Some(probe) = self.table.next_of(index, after) {

@@ -1,22 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! The table of all probes: creation, removal, and matching of descriptions.
+//! The table of all probes: their creation and removal, and the matching of descriptions.
 //!
-//! A probe that its provider *removes* is only marked; if it comes back (a kernel module is loaded again) it gets its id back, so
-//! that the table does not grow with every round. Of one that its provider *retires* nothing comes back (its process has ended): it
-//! leaves the chains of its names at once, and its place, its id and the names that nobody else has are given back. Retirement takes
-//! no memory. It is in two steps, as [`Arena`] wants it:
+//! A probe that its provider *removes* is only marked. If it comes back, for example because a
+//! kernel module is loaded again, it is revived with its old id, so the table does not grow each
+//! time. A probe that its provider *retires* never comes back, for example because its process has
+//! ended (INV-21). It leaves the chains of its names at once; its place, its id and the names that
+//! no other probe has are given back. Retirement allocates nothing. It has two steps, as [`Arena`]
+//! requires:
 //!
-//! 1. The probe is dead, disarmed and without ECBs, so that no new firing comes to it. No description finds it, nor its id, and it
-//!    cannot be revived. As long as it is [`Held`], by what is left of ECBs in consumers' memory above all, it waits on a list of its
-//!    own, and keeps its id. [`sweep`](Table::sweep) finds those that are held no more.
-//! 2. Then the place goes to the arena, which lets a grace period pass for those that are firing, and so do those of names and texts,
-//!    which are reached by way of the probe alone.
+//! 1. The probe is dead, disarmed and without ECBs, so no new firing reaches it. No description and
+//!    no id finds it, and it cannot be revived. As long as it is [`Held`], mostly by what is left
+//!    of ECBs in consumers' memory, it waits on a list of its own and keeps its id.
+//!    [`sweep`](Table::sweep) finds the probes that are not held any more.
+//! 2. Its place is given back to the arena, which waits for a grace period, for firings that are
+//!    under way. The same goes for the places of names and texts, which firings reach only through
+//!    the probe.
 //!
-//! A description is matched by the cheapest way that it allows: a plain part leads to its [`Name`] and thus to the
-//! chain of probes that have it, of several the shortest; else one glob is compared with the names, which are half as many as the
-//! probes; only a description without any part looks at everything.
+//! A description is matched in the cheapest way that it allows. An exact part leads to its [`Name`]
+//! and so to the chain of the probes that have it; of several exact parts the one with the shortest
+//! chain is used. Otherwise one glob is compared with all names, which are half as many as the
+//! probes. Only a description without any part looks at all probes.
 
 use super::ids::Ids;
 use super::names::{Name, Names};
@@ -33,9 +38,9 @@ use dtrace_uapi::types::ProbeId;
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
 
-/// How many probes a chain may have to be looked through for the first match.
+/// Maximum length of a chain that is searched for the first match.
 const SHORT: u32 = 4096;
-/// How many it may have to be looked through for each match.
+/// Maximum length of a chain that is searched for each match.
 const FEW: u32 = 16;
 /// Steps of looking at a probe.
 pub const LOOKED_AT: u64 = 4;
@@ -45,9 +50,10 @@ pub struct Table {
     probes: Arena<Probe>,
     ids: Ids,
     names: Names,
-    /// The place of the first retired probe that was held when it was last looked at; [`Probe::next`] leads on.
+    /// The place of the first retired probe that was still held at the last look. The list goes on
+    /// by [`Probe::next`].
     waiting: Place,
-    /// How many probes have begun to wait since the last sweep.
+    /// Number of probes that were put on that list since the last sweep.
     waiters: usize,
 }
 
@@ -55,7 +61,7 @@ pub struct Table {
 pub struct NewProbe<'a> {
     /// Index of the provider.
     pub provider: u32,
-    /// Its name.
+    /// Name of the provider.
     pub provider_name: &'a [u8],
     /// Name of the module.
     pub module: &'a [u8],
@@ -63,23 +69,23 @@ pub struct NewProbe<'a> {
     pub func: &'a [u8],
     /// Name of the probe.
     pub name: &'a [u8],
-    /// The provider's own.
+    /// The provider's own value.
     pub cookie: u64,
 }
 
-/// A description made ready for this table, which does not change meanwhile.
+/// A description prepared for matching. The table does not change while it exists.
 pub struct Pattern<'a>([Matcher<'a>; 4]);
 
 #[derive(Clone, Copy)]
 enum Matcher<'a> {
     Any,
-    /// Exactly this name; `None`: no probe has such a name.
+    /// Exactly this name; `None` if no probe has such a name.
     Exact(Option<&'static Name>),
     Glob(&'a [u8]),
 }
 
 impl Pattern<'_> {
-    /// Whether it matches `probe`. Errors: as [`Patience::take`].
+    /// Whether it matches `probe`. Fails like [`Patience::take`].
     pub fn matches_in(&self, probe: &Probe, patience: &Patience) -> Result<bool> {
         let mut steps = LOOKED_AT;
         let matches = self.matches(probe, &mut steps);
@@ -100,7 +106,7 @@ impl Pattern<'_> {
 }
 
 impl Table {
-    /// An empty table in the given memory. Hashes of names begin with `secret`.
+    /// Makes an empty table in the given memory. Hashes of names begin with `secret`.
     pub const fn new(
         probes: Arena<Probe>,
         texts: Strings,
@@ -116,25 +122,25 @@ impl Table {
         }
     }
 
-    /// The live probe of this id.
+    /// Returns the live probe with this id.
     pub fn get(&self, id: ProbeId) -> Option<ProbeRef> {
         self.ids.get(id).filter(|probe| probe.is_live())
     }
 
-    /// The same, for somebody who is to use it without the framework's mutex.
+    /// Returns the live probe with this id, for use without the framework's mutex.
     pub fn hold(&self, id: ProbeId) -> Option<Held> {
         self.get(id).map(Held::new)
     }
 
-    /// The text, among the names for ever.
+    /// Returns a copy of the text that stays for ever.
     pub fn intern(&mut self, text: &[u8]) -> Result<&'static [u8]> {
         let name = self.names.intern(text)?;
         name.stay();
         Ok(name.text())
     }
 
-    /// Creates a probe, or brings a removed one of the same name back. E2BIG, EINVAL: no probe may be
-    /// [called so](dtrace_uapi::names).
+    /// Creates a probe, or revives a removed one with the same names. `E2BIG`, `EINVAL`: no probe
+    /// may have such a [name](dtrace_uapi::names).
     pub fn create(&mut self, new: &NewProbe<'_>) -> Result<ProbeRef> {
         let parts = [
             (new.provider_name, PROVNAMELEN),
@@ -151,7 +157,7 @@ impl Table {
         }
         let made = self.make(new, parts);
         if made.is_err() {
-            // Names that were made before that.
+            // Names that were made before the error.
             for text in parts {
                 self.names.drop_unused(text);
             }
@@ -183,8 +189,8 @@ impl Table {
         Ok(probe)
     }
 
-    /// Gives back what a removed probe has, which is disarmed and without ECBs. Once another one has been created, only who
-    /// [holds](Held) it may use it.
+    /// Gives back what a removed probe has. The probe must be disarmed and have no ECBs. When
+    /// another probe is created after this, only a [`Held`] may still be used.
     pub fn retire(&mut self, probe: ProbeRef) {
         if probe.is_live() || !probe.retire() {
             return;
@@ -200,7 +206,7 @@ impl Table {
         }
     }
 
-    /// Gives back what retired probes have that are held no more.
+    /// Gives back what retired probes have that are not held any more.
     pub fn sweep(&mut self) {
         let mut at = take(&mut self.waiting);
         self.waiters = 0;
@@ -214,12 +220,12 @@ impl Table {
         }
     }
 
-    /// How many probes were held when they were retired, since the last sweep.
+    /// Returns the number of probes that were held when they were retired, since the last sweep.
     pub fn waiters(&self) -> usize {
         self.waiters
     }
 
-    /// Puts a retired probe, which is on no chain, on the list of those that wait.
+    /// Puts a retired probe, which is on no chain, on the list of waiting probes.
     fn wait(&mut self, probe: ProbeRef) {
         probe.set_next(Part::Provider, self.waiting);
         self.waiting = probe.place();
@@ -233,7 +239,7 @@ impl Table {
         self.probes.retire(probe.place());
     }
 
-    /// The live probe of this very name.
+    /// Returns the live probe with exactly these names.
     pub fn find(&self, parts: [&[u8]; 4]) -> Option<ProbeRef> {
         let [provider, module, func, name] = parts;
         let names = [
@@ -272,7 +278,7 @@ impl Table {
         })
     }
 
-    /// Makes a description ready.
+    /// Prepares a description for matching.
     pub fn pattern<'a>(&'a self, desc: &Description<'a>) -> Pattern<'a> {
         Pattern(desc.parts().map(|text| {
             if text.is_empty() || text == b"*" {
@@ -285,11 +291,13 @@ impl Table {
         }))
     }
 
-    /// The first probe that `pattern` matches whose id is greater than `after`. An error: those up to this id are none, and nobody may be made to wait
-    /// for more.
+    /// Returns the matching probe with the least id greater than `after`. An error is the id up to
+    /// which no probe matches: the steps are used up.
     ///
-    /// Probes that are made together have ids that follow one another: the first of a short chain is looked for in that, and from there on
-    /// the next one is not far. To find that there is no other takes a look at all that follow, unless the chain is very short.
+    /// Probes that are made together have neighbouring ids. So the first match is searched on a
+    /// short chain, and the next ones by id from there on, because they are near. To find that
+    /// there is no other match takes a look at all probes that follow, unless the chain is very
+    /// short.
     pub fn next_match(
         &self,
         pattern: &Pattern<'_>,
@@ -306,7 +314,7 @@ impl Table {
         }
     }
 
-    /// The same, looked for in a chain. An error: that takes longer than a stretch.
+    /// Searches a chain. Fails if that takes more than a stretch.
     fn next_in_chain(
         &self,
         pattern: &Pattern<'_>,
@@ -324,7 +332,7 @@ impl Table {
         Ok(next)
     }
 
-    /// The same, looked for among all; an error as there.
+    /// Searches all probes by id. Fails like [`next_match`](Self::next_match).
     fn next_by_id(
         &self,
         pattern: &Pattern<'_>,
@@ -348,14 +356,14 @@ impl Table {
         name.is_some_and(|name| self.chain(part, name).any(|probe| probe.is_live()))
     }
 
-    /// The first live probe of a provider whose id is greater than `after`.
+    /// Returns the live probe of a provider with the least id greater than `after`.
     pub fn next_of(&self, provider: u32, after: ProbeId) -> Option<ProbeRef> {
         self.ids
             .after(after)
             .find(|probe| probe.is_live() && probe.provider() == provider)
     }
 
-    /// The probes that `pattern` matches, by id. Errors: as [`Patience::take`], and `ENOMEM`.
+    /// Returns the matching probes, sorted by id. Fails like [`Patience::take`], and with `ENOMEM`.
     pub fn matches(&self, pattern: &Pattern<'_>, patience: &Patience) -> Result<KVVec<ProbeRef>> {
         let mut found = KVVec::new();
         let mut add = |probe: ProbeRef| -> Result {
@@ -384,14 +392,14 @@ impl Table {
         Ok(found)
     }
 
-    /// How much memory there is: places for probes, entries for ids, and what there is for names.
+    /// Returns the memory in use: places for probes, entries for ids, and that of names.
     #[cfg(test)]
     pub fn room(&self) -> ([usize; 2], [usize; 3]) {
         let probes = [self.probes.places(), self.ids.room()];
         (probes, self.names.room())
     }
 
-    /// The next probe gets an id behind this one.
+    /// Gives the next probe an id after this one.
     #[cfg(test)]
     pub fn skip_ids(&mut self, to: ProbeId) {
         self.ids.skip_to(to);
@@ -409,7 +417,8 @@ impl Table {
                 }
             }
         }
-        // A chain as long as all names is worse than a glob of the function, which is the part that differs most.
+        // To walk a chain that is longer than half of all names costs more than to compare the
+        // names with a glob of the function, which is the part that differs most.
         let glob = [Part::Func, Part::Module, Part::Name, Part::Provider]
             .into_iter()
             .find_map(|part| match pattern.0[part as usize] {
@@ -429,7 +438,7 @@ impl Table {
     }
 }
 
-/// Where to look for a pattern's probes.
+/// Where to search for the probes that match a pattern.
 enum Plan<'a> {
     Nothing,
     Chain(Part, &'static Name),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Tests of probes that are retired: what is given back, when, and that what is left is what a plain list would have.
+//! Tests of retired probes: what is given back and when. Compares what is left with a plain list.
 
 use crate::bindings::{end_grace_period, hold_grace_periods};
 use crate::host_tests::table;
@@ -57,7 +57,8 @@ fn ids(table: &Table, parts: &Parts) -> Vec<u32> {
     found
 }
 
-/// The names of a process' probes: its provider's, and functions that another process may have too, of all lengths.
+/// The names of a process' probe: the provider is the process' own, and the function may be another
+/// process' too. Names have all lengths.
 fn of_process(number: u32, nth: u32) -> Parts {
     // One in ten is long.
     let long = match nth % 10 {
@@ -96,7 +97,7 @@ fn processes_come_and_go_and_memory_stays_flat() {
     }
     assert_eq!(Some(t.room()), room);
     let ([places, entries], [names, texts, slots]) = t.room();
-    // Arenas of four at a time in this test, but for texts.
+    // Arenas grow by four places in this test, except those of texts.
     assert!(places <= 1 + 2 * 50 + 4 && entries < 1000, "{:?}", t.room());
     assert!(
         names < 1000 && texts < 1000 && slots <= 2048,
@@ -140,7 +141,7 @@ fn a_name_that_is_not_to_be_printed_is_refused() {
     assert_eq!(ids(&t, &parts("p", "m", "", "")).len(), 3);
 }
 
-/// Nothing is written over as long as a CPU may be looking, or somebody holds it.
+/// No probe is overwritten while a CPU may be using it or a [`Held`] exists.
 #[test]
 fn what_may_be_in_use_stays_as_it_is() {
     let mut t = table();
@@ -157,7 +158,8 @@ fn what_may_be_in_use_stays_as_it_is() {
         assert_eq!((seen.id(), seen.names().func), (seen_id, &b"old"[..]));
         retire(&mut t, other);
     }
-    // One of the first has its place, its name and its text back, but not what is held.
+    // After a grace period, the place, name and text of the first retired probe are used again;
+    // those of the held one are not.
     let mut before = None;
     for n in 0..10 {
         end_grace_period();
@@ -183,7 +185,7 @@ fn what_may_be_in_use_stays_as_it_is() {
     hold_grace_periods(false);
 }
 
-/// Many that share a name leave its chain from wherever they are.
+/// Probes that share a name leave its chain from any position.
 #[test]
 fn one_of_many_of_a_name_goes() {
     let mut t = table();
@@ -217,7 +219,7 @@ fn a_text_that_was_given_for_ever_stays() {
     assert!(std::ptr::eq(t.intern(b"pid7").unwrap(), text));
 }
 
-/// After the greatest id the least come again, but none that is somebody's.
+/// After the greatest id, the least ones come again, except those in use.
 #[test]
 fn ids_begin_again_when_all_were_given_out() {
     let mut t = table();
@@ -230,7 +232,7 @@ fn ids_begin_again_when_all_were_given_out() {
     t.skip_ids(u32::MAX - 2);
     let last: Vec<_> = (5..10).map(|n| create(&mut t, &name(n)).unwrap()).collect();
     let given: Vec<_> = last.iter().map(|probe| probe.id()).collect();
-    // 2 is an entry that has not been tidied away.
+    // 2 has an empty entry that has not been removed yet.
     assert_eq!(given, [u32::MAX - 1, u32::MAX, 6, 7, 8]);
     let all = [1, 3, 5, 6, 7, 8, u32::MAX - 1, u32::MAX];
     assert_eq!(ids(&t, &parts("p", "", "", "")), all);
@@ -243,7 +245,7 @@ fn ids_begin_again_when_all_were_given_out() {
     drop(held);
 }
 
-/// Everything that a table can be seen to have.
+/// Everything of a table that can be observed.
 fn picture(table: &Table) -> impl PartialEq + std::fmt::Debug {
     let names = ["", "pid*", "*e*", "fbt"].map(|provider| ids(table, &parts(provider, "", "", "")));
     (names, ids(table, &parts("", "", "", "entry")))
@@ -256,7 +258,7 @@ fn want_of_memory_leaves_the_table_whole() {
         create(&mut t, &of_process(1, n)).unwrap();
     }
     let (mut failures, mut number) = (0, 1);
-    // Until an arena has been extended in each way.
+    // Enough rounds for each arena to grow.
     for _ in 0..600 {
         number += 1;
         let before = picture(&t);
@@ -274,7 +276,7 @@ fn want_of_memory_leaves_the_table_whole() {
         }
     }
     assert!(failures > 100, "{failures}");
-    // No memory is needed to retire, nor where there is a place.
+    // Retiring needs no memory, and creating needs none where a place is free.
     let before = t.room();
     fail_after(Some(0));
     let all: Vec<_> = (1..=t.room().0[0] as u32)
@@ -290,18 +292,18 @@ fn want_of_memory_leaves_the_table_whole() {
     assert_eq!(t.room().0, before.0);
 }
 
-/// A probe as a plain list has it.
+/// A probe in the plain list.
 struct Plain {
     parts: Parts,
     live: bool,
     probe: ProbeRef,
 }
 
-/// A table, and a plain list that the same is done to.
+/// A table and a plain list. Each operation is done to both.
 struct Both {
     table: std::mem::ManuallyDrop<Table>,
     plain: BTreeMap<u32, Plain>,
-    /// Retired, with what they were.
+    /// Probes that were retired while held, with their ids and names.
     held: Vec<(Held, u32, Parts)>,
     random: u64,
 }
@@ -418,11 +420,11 @@ fn a_table_does_what_a_list_would() {
         };
         hold_grace_periods(true);
         for step in 0..steps {
-            // Ids begin again now and then.
+            // The ids begin again now and then.
             if step % 1000 == 999 {
                 both.table.skip_ids(u32::MAX - 20);
             }
-            // Now there are more and more probes, and now fewer.
+            // The number of probes grows and shrinks in turns.
             let creates = if step / 500 % 2 == 0 { 6 } else { 3 };
             match both.random(12) {
                 n if n < creates => both.create(),
@@ -439,7 +441,7 @@ fn a_table_does_what_a_list_would() {
     }
 }
 
-/// To find that no name fits costs a look at each, of whatever part they are the names.
+/// Finding that no name matches costs a look at each name, whichever part it belongs to.
 #[test]
 fn names_that_are_passed_by_are_counted() {
     let mut t = table();
@@ -458,7 +460,8 @@ fn names_that_are_passed_by_are_counted() {
     assert_eq!(results.find(|found| *found != Ok(0)), Some(Err(E2BIG)));
 }
 
-/// A search that is left in the middle goes on where it was left, and finds what the whole one finds.
+/// A search that is interrupted goes on where it stopped, and finds what an uninterrupted one
+/// finds.
 #[test]
 fn a_search_in_stretches_finds_the_same() {
     let mut t = table();

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Tables for user stacks, which consumers make, and names of frames of interpreted code, which they ask for.
+//! Unwind tables, which consumers provide, and names of frames of interpreted code, which they read
+//! (INV-12, INV-15).
 //!
-//! One table serves everybody who meets the file, so only who may read everything makes any: others' could make stacks that mislead.
+//! A table serves all consumers that meet its file. So only a consumer that may read all memory can
+//! provide one: a wrong table makes wrong stacks.
 
 use super::calls::Answer;
 use super::device::{Control, Open};
@@ -26,7 +28,7 @@ impl Open {
         }
     }
 
-    /// Gives a descriptor of a file that a table is wanted of.
+    /// Returns a descriptor of the next file that needs a table.
     #[inline(never)]
     pub(super) fn wanted(&self, control: &mut Control) -> Answer {
         self.may_make_tables()?;
@@ -34,7 +36,7 @@ impl Open {
         Ok(server.wanted()? as isize)
     }
 
-    /// Takes a table over.
+    /// Takes over a table, after a check of all of it.
     #[inline(never)]
     pub(super) fn table(&self, arg: u64) -> Answer {
         self.may_make_tables()?;
@@ -52,7 +54,7 @@ impl Open {
         Ok(0)
     }
 
-    /// Gives the names of a frame of interpreted code.
+    /// Copies out the names of a frame of interpreted code.
     #[inline(never)]
     pub(super) fn frame(&self, arg: u64) -> Answer {
         let asked: Frame = user::get(arg)?;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Why a control call was refused: an errno, and a line that the consumer can fetch and print.
+//! Why a control call was refused: an errno, and a line of text that the consumer can read and
+//! print.
 
 use core::fmt::{self, Write};
 use dtrace_engine::Reason;
@@ -17,7 +18,7 @@ pub struct Text {
 }
 
 impl Text {
-    /// No text.
+    /// Makes an empty text.
     pub const fn new() -> Self {
         Self {
             bytes: [0; REASONLEN],
@@ -25,21 +26,21 @@ impl Text {
         }
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn as_str(&self) -> &str {
         let bytes = self.bytes.get(..self.len).unwrap_or_default();
-        // What did not fit may have been cut within a letter.
+        // A text that did not fit may have been cut inside a character.
         core::str::from_utf8(bytes).unwrap_or("?")
     }
 
-    /// As the consumer gets it.
+    /// Returns the text as the consumer gets it.
     pub fn to_reason(&self) -> ioctl::Reason {
         ioctl::Reason { text: self.bytes }
     }
 }
 
 impl Write for Text {
-    /// Appends as much as there is room for, with the last byte left to the NUL.
+    /// Appends as much as there is room for. The last byte stays NUL.
     fn write_str(&mut self, s: &str) -> fmt::Result {
         let room = self
             .bytes
@@ -57,24 +58,24 @@ impl Write for Text {
     }
 }
 
-/// A refused control call.
+/// The refusal of a control call.
 pub struct Refusal {
-    /// What the call returns.
+    /// The error that the call returns.
     pub errno: Error,
-    /// What the consumer may print; none where the errno says it all, or where memory is short.
+    /// The text for the consumer; `None` if the errno says everything, or if there was no memory.
     text: Option<KBox<Text>>,
 }
 
 impl Refusal {
-    /// A refusal with a text.
+    /// Makes a refusal with a text.
     pub fn new(errno: Error, text: &str) -> Self {
         Self::with(errno, format_args!("{text}"))
     }
 
-    /// The same, with a text that is put together.
+    /// Makes a refusal with a formatted text.
     pub fn with(errno: Error, text: fmt::Arguments<'_>) -> Self {
         let mut line = Text::new();
-        // What does not fit is left out.
+        // What does not fit is cut off.
         let _ = line.write_fmt(text);
         Self {
             errno,
@@ -82,13 +83,13 @@ impl Refusal {
         }
     }
 
-    /// The text, to be kept until the consumer asks for it.
+    /// Returns the text, to be kept until the consumer reads it.
     pub fn into_text(self) -> Text {
         self.text.map_or(Text::new(), KBox::into_inner)
     }
 }
 
-/// A refusal that needs no words.
+/// Makes a refusal without a text.
 pub fn refuse(errno: Error) -> Refusal {
     Refusal { errno, text: None }
 }
@@ -111,7 +112,7 @@ impl From<Reason> for Refusal {
     }
 }
 
-/// What the kernel calls the engine's reason, where nobody can be told more.
+/// Returns the kernel's error for the engine's reason, for callers that cannot pass on the text.
 pub fn errno(reason: Reason) -> Error {
     Error::from_errno(reason.errno.0.wrapping_neg())
 }

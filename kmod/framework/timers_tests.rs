@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Tests of probes that are timers, of which a user has few.
+//! Tests of probes that are timers, of which a member has few (INV-33).
 
 use super::*;
 use crate::quota::{HZ_MAX, TIMERS_MAX};
 
-/// Its probes are timers; those called `made...` are made to order. One that is called `fast` is for nobody who does not see everything.
+/// A provider of timers. Probes called `made...` are made to order. The probe `fast` is only for
+/// consumers that see everything.
 #[derive(Default)]
 struct Clock {
     idle: Mutex<Vec<ProbeRef>>,
@@ -82,13 +83,13 @@ impl Clocks {
         self.create_at(name, 1)
     }
 
-    /// One that fires so often in a second.
+    /// Creates a probe that fires so often in a second.
     fn create_at(&mut self, name: &str, hz: u64) -> ProbeRef {
         let create = |batch: &mut Batch<'_>| batch.create(b"", b"", name.as_bytes(), hz);
         self.w.state.populate(self.index, create).unwrap()
     }
 
-    /// A consumer that may trace this user's processes alone.
+    /// A consumer of a member.
     fn consumer(&mut self, user: u32) -> Arc<Tracer> {
         let privileges = Privileges {
             kernel: false,
@@ -101,7 +102,7 @@ impl Clocks {
         self.w.tracer(privileges, Some(Arc::new(Rights)), payer)
     }
 
-    /// Enables so many clauses at the probes of a name.
+    /// Enables `n` clauses at the probes with a name.
     fn enable(&mut self, tracer: &Arc<Tracer>, name: &str, n: usize) -> Result<u32, Refusal> {
         let mut image = Image::default();
         for _ in 0..n {
@@ -135,7 +136,7 @@ fn each_clause_at_a_timer_is_paid_for_until_its_consumer_ends() {
     assert_eq!(c.enable(&other, "slow", MOST).ok(), Some(32));
     let root = c.w.consumer();
     assert_eq!(c.enable(&root, "slow", 1000).ok(), Some(1000));
-    // What is no timer costs none.
+    // Probes that are not timers do not count.
     assert_eq!(c.w.enable(&one, &image(&["two"; 100])).ok().unwrap().0, 100);
     c.w.begin(&one);
     drop(c.w.state.detach(&one));
@@ -196,7 +197,7 @@ fn timers_fire_so_often_together() {
     let [one, two, other] = [7, 7, 8].map(|user| c.consumer(user));
     let why = "a user's timers may fire 997 times a second together";
     let too_often = (ENOSPC, why.to_owned());
-    // Each probe counts once.
+    // The rate of each probe counts once.
     assert_eq!(c.enable(&one, "most", 3).ok(), Some(3));
     assert_eq!(c.enable(&one, "most", 3).ok(), Some(3));
     for tracer in [&one, &two] {
@@ -205,10 +206,11 @@ fn timers_fire_so_often_together() {
         assert_eq!(told(refusal), too_often);
         assert_eq!(c.w.picture(tracer), before);
     }
-    // It would share the timer; but whose would that be when the first has ended?
+    // It would use the same timer, but would have to pay for it alone when the first consumer has
+    // ended.
     assert!(c.enable(&two, "most", 1).is_err());
     assert_eq!(told(c.enable(&other, "over", 1).unwrap_err()), too_often);
-    // What was refused has cost no number either.
+    // The refused request has not counted as a timer either.
     assert_eq!(c.enable(&other, "slow", MOST).ok(), Some(32));
     let root = c.w.consumer();
     assert_eq!(c.enable(&root, "over", 1).ok(), Some(1));
@@ -237,23 +239,25 @@ fn what_is_made_for_a_user_is_meant_by_nobody_elses_pattern() {
     let root = c.w.consumer();
     let [one, two, other] = [7, 7, 8].map(|user| c.consumer(user));
     let all = [&root, &one, &two, &other];
-    // Of those that are there, "slow"; root has "fast" as well.
+    // Of the existing probes: "slow" for all, and "fast" for root as well.
     assert_eq!(c.enable(&root, "*", 1).ok(), Some(2));
     assert_eq!(c.enable(&other, "*", 1).ok(), Some(1));
     assert_eq!(c.enable(&two, "made*", 1).ok(), Some(0));
     assert_eq!(c.enable(&one, "made1", 1).ok(), Some(1));
-    // Nor by one that comes later; who says its name has it.
+    // A later pattern does not match it either; its exact name does.
     assert_eq!(c.enable(&root, "made*", 1).ok(), Some(0));
     assert_eq!(c.enable(&root, "*", 1).ok(), Some(2));
     assert_eq!(c.enable(&other, "made*", 1).ok(), Some(0));
     assert_eq!(c.enable(&other, "made1", 1).ok(), Some(1));
     assert_eq!(c.enable(&root, "made1", 1).ok(), Some(1));
-    // What root asks for is everybody's: three patterns of root, two of the other user's, one of this one's.
+    // A probe that root has requested is for all users: three patterns of root, two of the other
+    // user and one of this one match it.
     assert_eq!(c.enable(&root, "made2", 1).ok(), Some(1));
     all.map(|tracer| c.w.begin(tracer));
     let table = &c.w.state.table;
     let of = |name: &[u8]| walked(table.find([b"clock", b"", b"", name]).unwrap());
-    // Of the user's two consumers, the name and the pattern; of the others', the names.
+    // The name and the pattern of the user's two consumers match it, but of other consumers only
+    // names do.
     assert_eq!(of(b"made1"), 4);
     assert_eq!(of(b"made2"), 1 + 3 + 2 + 1);
     all.map(|tracer| drop(c.w.state.detach(tracer)));

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! A consumer as everything but its own file knows it.
+//! A consumer, as all code but that of its own file knows it.
 //!
-//! It is shared: by the file, by each of its ECBs, and by what runs beside it while it traces. What changes in it changes by
-//! single atomic words.
+//! It is shared by the file, by the nodes of its ECBs, and by what runs beside it while it traces.
+//! What changes in it are single atomic words, each of which stands for itself, so `Relaxed` is
+//! enough.
 
 use super::patience::Drawn;
 use super::probe::ProbeRef;
@@ -20,17 +21,17 @@ use kernel::sync::Arc;
 
 /// A consumer.
 pub struct Tracer {
-    /// What does the tracing.
+    /// The engine, which does the tracing.
     pub engine: Consumer,
     /// `dtrace:::ERROR`.
     pub error: ProbeRef,
-    /// Which processes it may trace; `None`: all.
+    /// Which processes it may trace; `None` for all.
     pub rights: Option<Arc<Rights>>,
-    /// What it has in processes.
+    /// The accounts that pay for what it has in processes and at probes.
     pub payer: Payer,
-    /// What its engine's memory is paid with.
+    /// The payment for its engine's memory.
     pub purse: Purse,
-    /// It sees the kernel's inside, and every process.
+    /// It sees the kernel's inside, and all processes.
     pub sees_all: bool,
     /// It has, or had, probes in the kernel's code.
     in_kernel: AtomicBool,
@@ -38,16 +39,16 @@ pub struct Tracer {
     recursions: AtomicU64,
     nmis: AtomicU64,
     returns: AtomicU64,
-    /// When its file was last used, ns.
+    /// Time of its last control call, ns.
     asked: AtomicU64,
-    /// How long it has not been known to do no harm, ns.
+    /// Time since it was last known to be healthy, ns.
     doubted: AtomicU64,
-    /// When that was last added to, ns.
+    /// Time at which `doubted` was last increased, ns.
     watched: AtomicU64,
 }
 
 impl Tracer {
-    /// A consumer that nothing has happened to yet.
+    /// Makes a consumer without any history.
     pub fn new(
         engine: Consumer,
         error: ProbeRef,
@@ -72,19 +73,20 @@ impl Tracer {
         }
     }
 
-    /// Whether it may read all memory, as well as see everything.
+    /// Whether it may read all memory and see everything.
     pub fn reads_all(&self) -> bool {
         let may = self.engine.privileges();
         self.sees_all && may.kernel_memory && may.user_memory
     }
 
-    /// How much may be compared for it on this occasion.
+    /// Returns the steps that may be compared for it on this occasion.
     pub fn patience(&self, occasion: u64) -> Drawn<'_> {
         let is_trusted = self.engine.privileges().kernel;
         Drawn::from(self.payer.allowance(), occasion, is_trusted)
     }
 
-    /// Whether it may trace a process; as [`Rights::may_trace`], without waiting.
+    /// Whether it may trace a process. Fails like [`Rights::may_trace`]; does not wait for the
+    /// process.
     pub fn may_trace(&self, process: &Process) -> Result<bool> {
         match &self.rights {
             Some(rights) => rights.may_trace(process, false),
@@ -92,7 +94,8 @@ impl Tracer {
         }
     }
 
-    /// The same, with the reason where it may not. May wait for the process, so the framework's mutex is free.
+    /// Refuses a process that it may not trace. May wait for the process, so the framework's mutex
+    /// must not be held.
     pub fn must_trace(&self, process: &Process) -> Result<(), Refusal> {
         let may = match &self.rights {
             Some(rights) => rights.may_trace(process, true)?,
@@ -104,7 +107,7 @@ impl Tracer {
         }
     }
 
-    /// Why it may have no probe in a process.
+    /// Returns why it may have no probe in a process.
     pub fn why_not(&self) -> &'static str {
         match self.rights {
             Some(_) => "no right to trace the process, by the rules of ptrace()",
@@ -112,29 +115,32 @@ impl Tracer {
         }
     }
 
-    /// Notes that it goes without `n` probes that it has described, or parts of them: they appeared after its request, and could not be
-    /// enabled. There was no call to refuse, so that the status has to tell.
+    /// Counts `n` probes that it has described, or parts of them, that appeared after its request
+    /// and could not be enabled. There was no call to refuse, so its status tells of them.
     pub fn miss(&self, n: u64) {
         self.missed.fetch_add(n, Ordering::Relaxed);
     }
 
-    /// How many probes it goes without.
+    /// Returns the number of such probes.
     pub fn missed(&self) -> u64 {
         self.missed.load(Ordering::Relaxed)
     }
 
-    /// Notes that it gets probes in the kernel's code, which may be passed where RCU is not watching. Whose they are cannot be told there,
-    /// so all who have such are told.
+    /// Notes that it gets probes in the kernel's code, which may be reached where RCU is not
+    /// watching. There the consumers of a probe cannot be found, so all consumers with such probes
+    /// are told of the firings that are not executed.
     pub fn enter_kernel(&self) {
         self.in_kernel.store(true, Ordering::Relaxed);
     }
 
-    /// Whether firings that were lost where RCU was not watching may have been of its probes.
+    /// Whether firings that were not executed, because RCU was not watching, may have been those of
+    /// its probes.
     pub fn is_in_kernel(&self) -> bool {
         self.in_kernel.load(Ordering::Relaxed)
     }
 
-    /// Notes that a probe of its own fires on top of probe context, which `n` of its clauses lose.
+    /// Counts a firing that was not executed, because it came in probe context, for `n` of its
+    /// clauses. `nmi` says that an NMI caused it.
     pub fn lose(&self, n: u64, nmi: bool) {
         if self.engine.activity() == Activity::Active {
             let kind = if nmi { &self.nmis } else { &self.recursions };
@@ -142,15 +148,16 @@ impl Tracer {
         }
     }
 
-    /// Notes that a function's return, at which it has `n` clauses, could not be hooked.
+    /// Counts a return, at which it has `n` clauses, that could not be hooked.
     pub fn lose_return(&self, n: u64) {
         if self.engine.activity() == Activity::Active {
             self.returns.fetch_add(n, Ordering::Relaxed);
         }
     }
 
-    /// Notes that a probe of its own was lost `n` times by what probe context called, some time ago. It may have called `exit()`
-    /// since; what was lost only after that is counted too, as nobody knows.
+    /// Counts `n` firings that did not happen some time ago, because probe context called what they
+    /// probe. The consumer may have called `exit()` since. When each of them was due is not known,
+    /// so those after that are counted too.
     pub fn have_lost(&self, n: u64) {
         if matches!(
             self.engine.activity(),
@@ -167,26 +174,29 @@ impl Tracer {
         self.doubted.store(0, Ordering::Relaxed);
     }
 
-    /// Notes that somebody uses its file.
+    /// Notes a control call.
     pub fn ask(&self, now: u64) {
         self.asked.store(now, Ordering::Relaxed);
     }
 
-    /// Notes that it may trace without anybody asking, until somebody does.
+    /// Allows it to trace without control calls, until the first one comes.
     pub fn need_no_attention(&self) {
         self.ask(u64::MAX);
     }
 
-    /// Notes that the machine is alive beside it; that is of no use to it where nobody has asked for `user` ns.
+    /// Notes that the machine is alive while it traces. This counts only if a control call came
+    /// within the last `user` ns.
     pub fn beat(&self, now: u64, user: u64) {
         if now.saturating_sub(self.asked.load(Ordering::Relaxed)) < user {
             self.doubted.store(0, Ordering::Relaxed);
         }
     }
 
-    /// Kills it where there has been no beat for `timeout` ns, or a CPU has been without life for so long, which `without` tells of the
-    /// last so many ns; called about every `interval` ns. Where it is called much too late the machine itself may have stood still (a
-    /// virtual one that is paused), which is nobody's fault.
+    /// Kills it if there was no beat for `timeout` ns, or if a CPU has shown no life for so long.
+    /// `without` is called with the time since the last call, and returns the longest time without
+    /// a sign of life, ns. Called about every `interval` ns, in a hard interrupt. If it is called
+    /// much too late, the machine itself may have been stopped (a paused virtual machine), so at
+    /// most four intervals count.
     pub fn watch(&self, now: u64, interval: u64, timeout: u64, without: impl FnOnce(u64) -> u64) {
         let since = now.saturating_sub(self.watched.swap(now, Ordering::Relaxed));
         let since = since.min(interval.saturating_mul(4));
@@ -196,7 +206,7 @@ impl Tracer {
         }
     }
 
-    /// What was lost, and what it goes without.
+    /// Fills in what was not recorded and what could not be enabled.
     pub fn report(&self, status: &mut Status) {
         status.recursions = self.recursions.load(Ordering::Relaxed);
         status.nmis = self.nmis.load(Ordering::Relaxed);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! The contract's structures, from and to user space.
+//! Copies structures of the contract from and to user space.
 
 use crate::sys::faults::Span;
 use crate::sys::nofault;
@@ -9,14 +9,14 @@ use kernel::prelude::*;
 use kernel::uaccess::{UserPtr, UserSlice};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-/// Reads a structure at `addr`.
+/// Reads a structure at `addr`. May wait for the memory.
 pub fn get<T: FromBytes + IntoBytes>(addr: u64) -> Result<T> {
     let mut value = T::new_zeroed();
     read(addr, value.as_mut_bytes())?;
     Ok(value)
 }
 
-/// Writes a structure to `addr`.
+/// Writes a structure to `addr`. May wait for the memory.
 pub fn put<T: IntoBytes + Immutable + ?Sized>(addr: u64, value: &T) -> Result {
     let bytes = value.as_bytes();
     UserSlice::new(pointer(addr), bytes.len())
@@ -24,15 +24,16 @@ pub fn put<T: IntoBytes + Immutable + ?Sized>(addr: u64, value: &T) -> Result {
         .write_slice(bytes)
 }
 
-/// Reads as many bytes as `out` has.
+/// Fills `out` from `addr`. May wait for the memory.
 pub fn read(addr: u64, out: &mut [u8]) -> Result {
     UserSlice::new(pointer(addr), out.len())
         .reader()
         .read_slice(out)
 }
 
-/// So many bytes are fetched at a time, and fetched so often in one call.
+/// Number of bytes that are copied at a time.
 const PIECE: usize = 32 << 10;
+/// Maximum number of times that a call has missing memory brought.
 const FETCHES: usize = 64;
 
 /// Reads a structure at `addr`, as [`fetch_bytes`] does.
@@ -42,8 +43,8 @@ pub fn fetch<T: FromBytes + IntoBytes>(addr: u64) -> Result<T> {
     Ok(value)
 }
 
-/// Reads as many bytes as `out` has, where nobody may hold us up: memory that is long in coming, as its server does not answer, is
-/// not there, `EFAULT`.
+/// Fills `out` from `addr` without waiting for a program: memory that takes long to come, because
+/// its server does not answer, is `EFAULT`. `ERESTARTSYS` if a signal is pending.
 pub fn fetch_bytes(addr: u64, out: &mut [u8]) -> Result {
     let mut left = FETCHES;
     let mut at = addr;
@@ -65,7 +66,7 @@ pub fn fetch_bytes(addr: u64, out: &mut [u8]) -> Result {
     Ok(())
 }
 
-/// The address `by` bytes further on.
+/// Returns the address `by` bytes after `addr`. `EFAULT` if there is none.
 pub fn offset(addr: u64, by: usize) -> Result<u64> {
     addr.checked_add(by as u64).ok_or(EFAULT)
 }
