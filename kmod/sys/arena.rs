@@ -1,64 +1,75 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Memory whose values are referred to by whom no lifetime binds.
+//! Memory for values that are referred to without lifetimes.
 //!
-//! Probes and their names are referred to from kernel callbacks that know no lifetimes. So an [`Arena`] hands out `&'static`
-//! references, and never moves a value. Allocation is in large pieces, which stay until the module goes: a hundred thousand probes take
-//! a few dozen allocations, and a stale reference never points to memory of another type.
+//! Kernel callbacks refer to probes and their names, and no Rust lifetime covers these references.
+//! So an [`Arena`] hands out `&'static` references and never moves a value. It allocates large
+//! chunks, which stay until the module goes: a hundred thousand probes take a few dozen
+//! allocations, and a stale reference never points to memory of another type.
 //!
-//! A value that is *retired* makes room for another one. Its place is written again only when nobody can have a reference to it
-//! any more, which takes two steps:
+//! A *retired* value makes room for another one. Its place is written again only when no reference
+//! to it can be in use, which takes two steps:
 //!
-//! 1. Whoever retires it has made sure that nothing leads to it: no list, no table, no structure of a provider. New references
-//!    cannot come about. The old ones are those of CPUs in probe context, in whichever interrupt or NMI that is, which took
-//!    them before. They are in RCU's sight and cannot be preempted, or were waited for.
-//! 2. A grace period begins after that, and ends. It waits for each of those CPUs to leave, NMI handlers included.
+//! 1. The caller that retires the value has removed every way to it: no list, no table and no
+//!    structure of a provider leads to it. So no new references can arise. The old ones are held by
+//!    CPUs in probe context, in an interrupt or NMI of whatever kind, that took them earlier. RCU
+//!    watches these CPUs and they cannot be preempted, or the caller has waited for them.
+//! 2. A grace period begins after that, and ends. It waits for each of those CPUs to leave, NMI
+//!    handlers included.
 //!
-//! References that last longer (a consumer's ECBs) are counted by their owner, and put off step 1.
+//! References that last longer (a consumer's ECBs) are counted by their owner, and delay step 1
+//! (INV-21).
 //!
-//! The places of an arena are on three lists: *free*; *old*, which wait for the grace period that is under way; and *young*, retired
-//! since that began, which wait for the next one. The lists are links in a vector that grows with the places, so to retire a value
-//! takes no memory. Grace periods are asked about and not waited for: as long as one has not ended, new values get new places.
+//! A place of an arena is in use or on one of three lists: *free*; *old*, which waits for the grace
+//! period under way; and *young*, retired since that grace period began, which waits for the next
+//! one. The lists are links in a vector that grows with the places, so retiring a value allocates
+//! nothing. Grace periods are polled, not waited for: until one has ended, new values get new
+//! places.
 
 use super::rculist::GracePeriod;
 use core::mem::take;
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
 
-/// Where a value is in its arena: the places count from 1, so that 0 is none.
+/// The place of a value in its arena. Places count from 1; 0 means none.
 pub type Place = u32;
 
-/// Values of one type that stay where they are.
+/// Values of one type that never move.
 ///
 /// # Invariants
 ///
-/// - Every chunk but the last has `per_chunk` values, and none ever has more: it is never reallocated.
-/// - A value is overwritten only when its place is on the free list, and moved or dropped with the arena only.
-/// - `links` has an entry for each place, and room for one for each place of the last chunk.
-/// - A place is on one list at most. It is on one from the retiring of its value until the place is used again.
+/// - Every chunk but the last has `per_chunk` values. No chunk ever has more, so none is
+///   reallocated.
+/// - A value is overwritten only while its place is on the free list. Values move or are dropped
+///   only with the arena.
+/// - `links` has an entry for each place, and room for an entry for each place that the last chunk
+///   can still get.
+/// - A place is on at most one list, from the moment its value is retired until the place is
+///   reused.
 pub struct Arena<T: Sync + 'static> {
     chunks: KVVec<KVVec<T>>,
     per_chunk: usize,
-    /// The next place on the same list.
+    /// For each place, the next place on the same list.
     links: KVVec<Place>,
     free: Place,
     old: Place,
     young: Place,
-    /// The one that the old places wait for.
+    /// The grace period that the old places wait for.
     grace: Option<GracePeriod>,
 }
 
 impl<T: Sync + 'static> Arena<T> {
-    /// An arena that allocates `per_chunk` values at a time.
+    /// Returns an arena that allocates `per_chunk` values at a time.
     ///
     /// # Safety
     ///
-    /// - The arena must be dropped only when no reference that it handed out can be used any more: at the module's unload, after the
-    ///   last callback into the module has ended.
-    /// - A value must be retired once, and only when nothing leads to it any more. Whoever has a reference to it by then must be within
-    ///   an RCU read-side critical section, which any code with interrupts or preemption off is, and must not keep the reference
-    ///   beyond that; nor must the owner of the arena use it when something has been pushed.
+    /// - The arena must be dropped only when no reference that it handed out can be used any more:
+    ///   when the module is unloaded, after the last callback into the module has ended.
+    /// - A value must be retired at most once, and only when nothing leads to it any more. Code
+    ///   that still has a reference to it must be in an RCU read-side critical section (any code
+    ///   with interrupts or preemption off is in one) and must not keep the reference beyond it.
+    ///   The owner of the arena must not use such a reference after the next push.
     pub const unsafe fn new(per_chunk: usize) -> Self {
         Self {
             chunks: KVVec::new(),
@@ -71,7 +82,7 @@ impl<T: Sync + 'static> Arena<T> {
         }
     }
 
-    /// Adds the value that `make` makes for its place.
+    /// Adds the value that `make` returns for its place.
     pub fn push(&mut self, make: impl FnOnce(Place) -> T) -> Result<&'static T> {
         if self.free == 0 {
             self.advance();
@@ -82,16 +93,18 @@ impl<T: Sync + 'static> Arena<T> {
         }
     }
 
-    /// The value at a place.
+    /// Returns the value at a place.
     pub fn get(&self, place: Place) -> Option<&'static T> {
         let (chunk, at) = self.position(place)?;
         let value: *const T = self.chunks.get(chunk)?.get(at)?;
-        // SAFETY: The value is initialized, and stays where it is; the creator of the arena promised not to drop that as long as
-        // references are in use, and to retire no value that the reference of could be used when it is overwritten.
+        // SAFETY: The value is initialized and never moves. By the promise given to `new`, the
+        // arena outlives every use of the reference, and a value is overwritten only when no
+        // reference to it is in use.
         Some(unsafe { &*value })
     }
 
-    /// Lets a value go. Its place is used again when those who look at it now have gone.
+    /// Retires the value at `place`. The place is reused when no CPU can be looking at the value
+    /// any more.
     pub fn retire(&mut self, place: Place) {
         let young = self.young;
         let Some(link) = self.link(place) else {
@@ -104,19 +117,19 @@ impl<T: Sync + 'static> Arena<T> {
         }
     }
 
-    /// How many places there are, whatever is in them.
+    /// Returns the number of places, used or not.
     #[cfg(test)]
     pub fn places(&self) -> usize {
         self.links.len()
     }
 
-    /// Lets the young places grow old.
+    /// Makes the young places old and begins their grace period.
     fn begin(&mut self) {
         self.old = take(&mut self.young);
         self.grace = (self.old != 0).then(GracePeriod::begin);
     }
 
-    /// Frees the old places if their grace period has ended. There are no free ones.
+    /// Frees the old places if their grace period has ended. The free list must be empty.
     fn advance(&mut self) {
         if self.grace.is_some_and(GracePeriod::has_ended) {
             self.free = take(&mut self.old);
@@ -129,7 +142,7 @@ impl<T: Sync + 'static> Arena<T> {
         self.links.get_mut(at)
     }
 
-    /// The chunk of a place, and where it is in it.
+    /// Returns the chunk of a place, and the index in that chunk.
     fn position(&self, place: Place) -> Option<(usize, usize)> {
         let at = usize::try_from(place.checked_sub(1)?).ok()?;
         Some((
@@ -138,7 +151,7 @@ impl<T: Sync + 'static> Arena<T> {
         ))
     }
 
-    /// Writes a value to a place that is free.
+    /// Writes a value to a free place, and drops the value that was there.
     fn reuse(&mut self, place: Place, make: impl FnOnce(Place) -> T) -> Result<&'static T> {
         let (chunk, at) = self.position(place).ok_or(EINVAL)?;
         let next = *self.link(place).ok_or(EINVAL)?;
@@ -148,10 +161,12 @@ impl<T: Sync + 'static> Arena<T> {
         }
         let value = make(place);
         self.free = next;
-        // Derived from the chunk's own pointer, not from a reference to values.
+        // Derived from the chunk's own pointer, because a reference to the values would claim all
+        // of them.
         let slot = chunk.as_mut_ptr().wrapping_add(at);
-        // SAFETY: `at` is within the chunk, whose value there is initialized. It was retired, and a grace period has begun and ended
-        // since: by the promise of the arena's creator no reference to it is used any more.
+        // SAFETY: `at` is below the chunk's length, so the slot holds an initialized value. That
+        // value was retired, and a grace period has begun and ended since: by the promise given to
+        // `new`, no reference to it is used any more, so it may be overwritten.
         unsafe {
             *slot = value;
             Ok(&*slot)
@@ -172,18 +187,20 @@ impl<T: Sync + 'static> Arena<T> {
         chunk
             .push_within_capacity(make(place))
             .map_err(|_| ENOMEM)?;
-        // There is room: it was reserved with the chunk.
+        // There is room: it was reserved together with the chunk.
         let _ = self.links.push_within_capacity(0);
         let slot = chunk.as_mut_ptr().wrapping_add(at);
-        // SAFETY: The slot has just been filled; the chunk never grows beyond its capacity, so it is not reallocated, and the
-        // creator of the arena promised to keep it for as long as references are in use.
+        // SAFETY: The push above has filled the slot. The chunk never grows beyond its capacity, so
+        // it is not reallocated, and by the promise given to `new` it outlives every use of the
+        // reference.
         Ok(unsafe { &*slot })
     }
 }
 
-/// Texts that stay where they are, of up to [`LONGEST`] bytes.
+/// Strings of up to [`LONGEST`] bytes that never move.
 ///
-/// Each is in the smallest of four sizes of places that holds it, so that one that goes makes room for another.
+/// Each string lies in the smallest of four sizes of places that holds it, so a string that is
+/// retired makes room for another one.
 pub struct Strings {
     short: Arena<[u8; 16]>,
     medium: Arena<[u8; 32]>,
@@ -191,10 +208,10 @@ pub struct Strings {
     longest: Arena<[u8; LONGEST]>,
 }
 
-/// The longest text, bytes.
+/// The length of the longest string, bytes.
 pub const LONGEST: usize = 192;
 
-/// A text, and where it is.
+/// A string and its place.
 #[derive(Clone, Copy)]
 pub struct Text {
     bytes: &'static [u8],
@@ -202,7 +219,7 @@ pub struct Text {
 }
 
 impl Text {
-    /// The text itself.
+    /// Returns the string itself.
     #[inline]
     pub fn bytes(&self) -> &'static [u8] {
         self.bytes
@@ -212,13 +229,13 @@ impl Text {
 impl Strings {
     const CHUNK: usize = 64 << 10;
 
-    /// No texts.
+    /// Returns an empty set of strings.
     ///
     /// # Safety
     ///
-    /// As of [`Arena::new`].
+    /// As for [`Arena::new`], for each string in place of each value.
     pub const unsafe fn new() -> Self {
-        // SAFETY: By the caller's promise.
+        // SAFETY: The caller gives the promise of `Arena::new` for all four arenas.
         unsafe {
             Self {
                 short: Arena::new(Self::CHUNK / 16),
@@ -240,7 +257,7 @@ impl Strings {
         }
     }
 
-    /// Lets a text go, as [`Arena::retire`].
+    /// Retires a string, as [`Arena::retire`].
     pub fn retire(&mut self, text: Text) {
         match text.bytes.len() {
             0..=16 => self.short.retire(text.place),
@@ -250,7 +267,7 @@ impl Strings {
         }
     }
 
-    /// How many places there are, of all sizes.
+    /// Returns the number of places of all sizes.
     #[cfg(test)]
     pub fn places(&self) -> usize {
         let few = [self.short.places(), self.medium.places()];

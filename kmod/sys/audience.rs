@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Hooks in the kernel that all who listen share.
+//! Hooks in the kernel that all listeners share.
 //!
-//! To unregister with ftrace is to wait for all tasks with ftrace's lock held, and whoever loads a module waits for that lock. A task of the least
-//! priority (`SCHED_IDLE`) that computes in the kernel can keep that waiting for hours, so what is registered stays so until the module goes, and
-//! only its filter changes. To change it stops all processors for a moment. A user who
-//! may only trace his own processes is not to have that done as often as he likes. So an [`Audience`] has its hooks ([`Source`]) once, for
-//! all listeners. These are on a list, the [`Crowd`], that is read where the hooks are passed. Who listens or leaves changes the list, and
-//! waits for a grace period of RCU at most, without a lock.
+//! Unregistering from ftrace waits for all tasks with ftrace's lock held, and a task that loads a
+//! module waits for that lock. A task of the least priority (`SCHED_IDLE`) that computes in the
+//! kernel can prolong that wait for hours. So what is registered with ftrace stays registered until
+//! the module goes, and only its filter changes. Changing the filter stops all processors for a
+//! moment, and a member must not be able to cause that at will. So an [`Audience`] has its hooks
+//! ([`Source`]) once, for all listeners (INV-37). The listeners are on a list, the [`Crowd`], which
+//! the hooks read. A listener that joins or leaves changes that list; leaving waits for one RCU
+//! grace period, without the lock.
 //!
-//! Hooks that nobody listens to are to cost nothing, so they rest: at once where the last listener is [trusted](Audience::join) with
-//! that, else [some time](LINGER) after it. However often others come and go, the hooks come and go once in that time.
+//! Hooks without listeners must cost nothing, so they rest: at once if the last listener was
+//! [trusted](Audience::join), else [some time](LINGER) after it has left. However often other
+//! listeners come and go, the hooks come and go at most once in that time.
 //!
-//! Invariant: the list has listeners only while there are hooks. Hooks are made and taken away, and the list is changed, under one mutex.
-//! Nobody waits for it while there are listeners, for hooks are taken away when there are none.
+//! Invariant: the list has listeners only while the hooks are awake. One mutex covers making hooks,
+//! taking them away, and changes of the list. No task waits for that mutex for long while there are
+//! listeners, because hooks are taken away only when there are none.
 
 use super::common::{Common, Of};
 use super::deferred::{Chore, Delayed};
@@ -25,30 +29,32 @@ use kernel::alloc::flags::GFP_KERNEL_ACCOUNT;
 use kernel::prelude::*;
 use kernel::sync::{rcu, Arc};
 
-/// How long hooks stay that nobody listens to, ns.
+/// How long hooks stay awake without listeners, ns.
 const LINGER: u64 = 10_000_000_000;
 
-/// Hooks, as long as the value lives.
+/// Hooks, which exist as long as the value lives.
 pub trait Source: Sized + Send + Unpin + 'static {
-    /// What one listener is told by.
+    /// What a hook calls for one listener.
     type Ear: Send + Sync + 'static;
 
-    /// Makes them. They tell each of the crowd. Dropping them waits until they are not passed any more.
+    /// Makes the hooks, awake: they call each member of the crowd. Dropping the value waits until
+    /// no CPU is in a hook.
     fn begin(crowd: &Arc<Crowd<Self::Ear>>) -> Result<Self>;
 
-    /// Has them cost nothing, as nobody listens: what is left of them, nothing where nobody can keep waiting who takes them away. They may be
-    /// passed for a while.
+    /// Makes the hooks cost nothing, because there are no listeners. Returns what is left of them;
+    /// returns `None` (the default) if taking them away completely cannot take long. A hook may
+    /// still be called for a while.
     fn rest(self) -> Option<Self> {
         None
     }
 
-    /// Has them tell again after they have rested. After an error they rest.
+    /// Makes hooks that rest call the crowd again. After an error they still rest.
     fn wake(&mut self, _crowd: &Arc<Crowd<Self::Ear>>) -> Result {
         Ok(())
     }
 }
 
-/// Hooks, or what is left of them.
+/// The hooks, or what is left of them.
 struct Stage<S> {
     source: Option<S>,
     is_awake: bool,
@@ -72,29 +78,30 @@ impl<S: Source> Stage<S> {
     }
 }
 
-/// One listener's place on the list.
+/// One listener's node on the list.
 struct Seat<E> {
     next: AtomicPtr<Seat<E>>,
     ear: E,
 }
 
-/// Who listens.
+/// The list of listeners.
 ///
 /// # Invariants
 ///
-/// What the list reaches is alive, and stays so for a grace period after it was taken off.
+/// Every seat that the list reaches is alive, and stays alive for a grace period after it was
+/// removed.
 pub struct Crowd<E> {
     first: AtomicPtr<Seat<E>>,
 }
 
 impl<E: Send + Sync> Crowd<E> {
-    /// Whether nobody listens.
+    /// Whether there are no listeners.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.first.load(Ordering::Relaxed).is_null()
     }
 
-    /// Tells each, where RCU watches. `tell` may not sleep.
+    /// Calls `tell` for each listener. RCU must be watching this CPU; `tell` must not sleep.
     #[inline]
     pub fn each(&self, mut tell: impl FnMut(&E)) {
         if self.is_empty() {
@@ -102,7 +109,9 @@ impl<E: Send + Sync> Crowd<E> {
         }
         let _reading = rcu::read_lock();
         let mut at = self.first.load(Ordering::Acquire);
-        // SAFETY: By the invariant; no grace period ends that begins from now on.
+        // SAFETY: The read lock is held, and by the invariant a seat that was reached stays alive
+        // until a grace period that begins after its removal has ended, which waits for this
+        // reader.
         while let Some(seat) = unsafe { at.as_ref() } {
             tell(&seat.ear);
             at = seat.next.load(Ordering::Acquire);
@@ -113,24 +122,27 @@ impl<E: Send + Sync> Crowd<E> {
     ///
     /// # Safety
     ///
-    /// The audience's mutex is held. The seat is alive until a grace period after it was [taken off](Self::remove).
+    /// The audience's mutex must be held. The seat must stay alive until a grace period after it
+    /// was [removed](Self::remove) has ended.
     unsafe fn add(&self, seat: NonNull<Seat<E>>) {
         let first = self.first.load(Ordering::Relaxed);
-        // SAFETY: By the caller's promise.
+        // SAFETY: By the caller's promise the seat is alive.
         unsafe { seat.as_ref() }
             .next
             .store(first, Ordering::Relaxed);
         self.first.store(seat.as_ptr(), Ordering::Release);
     }
 
-    /// Takes a seat off. Whoever reads it still finds the way on.
+    /// Takes a seat off the list. The seat still points to the next one, so a reader that stands on
+    /// it can go on.
     ///
     /// # Safety
     ///
-    /// The audience's mutex is held.
+    /// The audience's mutex must be held.
     unsafe fn remove(&self, seat: NonNull<Seat<E>>) {
         let mut slot = &self.first;
-        // SAFETY: By the invariant; under the mutex none is taken off but by us.
+        // SAFETY: By the invariant seats on the list are alive, and the mutex keeps other tasks
+        // from removing any meanwhile.
         while let Some(one) = unsafe { slot.load(Ordering::Relaxed).as_ref() } {
             if core::ptr::eq(one, seat.as_ptr()) {
                 slot.store(one.next.load(Ordering::Relaxed), Ordering::Release);
@@ -141,13 +153,13 @@ impl<E: Send + Sync> Crowd<E> {
     }
 }
 
-/// The hooks, and who listens.
+/// The hooks and their listeners.
 struct Hall<S: Source> {
     crowd: Arc<Crowd<S::Ear>>,
     stage: Common<Stage<S>>,
 }
 
-/// Has the hooks rest if nobody listens.
+/// Makes the hooks rest if there are no listeners.
 struct Close<S: Source>(Arc<Hall<S>>);
 
 impl<S: Source> Chore for Close<S> {
@@ -159,15 +171,15 @@ impl<S: Source> Chore for Close<S> {
     }
 }
 
-/// All who listen to hooks of one kind. Dropping it takes the hooks away.
+/// All listeners to hooks of one kind. Dropping it takes the hooks away.
 pub struct Audience<S: Source> {
-    // Before the hooks: it is over when they go.
+    // Dropped before `hall`, so that the delayed work has ended when the hooks go.
     closing: Pin<KBox<Delayed<Close<S>>>>,
     hall: Arc<Hall<S>>,
 }
 
 impl<S: Source> Audience<S> {
-    /// Nobody, and no hooks.
+    /// Returns an audience without listeners and without hooks.
     pub fn new() -> Result<Arc<Self>> {
         let crowd = Crowd {
             first: AtomicPtr::new(null_mut()),
@@ -183,7 +195,8 @@ impl<S: Source> Audience<S> {
         Ok(Arc::new(Self { closing, hall }, GFP_KERNEL)?)
     }
 
-    /// Has `ear` told from now on. `trusted`: who may have hooks made and taken away as often as he likes. An error leaves nothing behind.
+    /// Adds a listener: `ear` is called from now on. `trusted`: the listener may have hooks made
+    /// and taken away as often as it likes. After an error nothing is left behind. May sleep.
     pub fn join(self: &Arc<Self>, ear: S::Ear, trusted: bool) -> Result<Listener<S>> {
         let seat = Seat {
             next: AtomicPtr::new(null_mut()),
@@ -193,7 +206,8 @@ impl<S: Source> Audience<S> {
         let mut stage = self.hall.stage.lock();
         stage.wake(&self.hall.crowd)?;
         let seat = NonNull::from(KBox::leak(seat));
-        // SAFETY: The mutex is held; the listener frees the seat as is asked for.
+        // SAFETY: The mutex is held. `Listener::drop` frees the seat only after it has removed it
+        // and waited for a grace period.
         unsafe { self.hall.crowd.add(seat) };
         drop(stage);
         Ok(Listener {
@@ -204,16 +218,16 @@ impl<S: Source> Audience<S> {
     }
 }
 
-/// Somebody listens. Dropping it waits until he is not being told.
+/// A listener. Dropping it waits until no hook is calling its ear. May sleep.
 pub struct Listener<S: Source> {
     audience: Arc<Audience<S>>,
     seat: NonNull<Seat<S::Ear>>,
     trusted: bool,
 }
 
-// SAFETY: The seat is the listener's own, and an ear may be sent and shared.
+// SAFETY: Only the listener owns the seat, and the ear is `Send` and `Sync`.
 unsafe impl<S: Source> Send for Listener<S> {}
-// SAFETY: There is nothing to do with a shared reference.
+// SAFETY: A shared reference gives no access to anything.
 unsafe impl<S: Source> Sync for Listener<S> {}
 
 impl<S: Source> Drop for Listener<S> {
@@ -231,7 +245,8 @@ impl<S: Source> Drop for Listener<S> {
         }
         drop(stage);
         synchronize();
-        // SAFETY: `join` has leaked it, and nobody reads it any more.
+        // SAFETY: `join` leaked this box. The seat is off the list and a grace period has passed,
+        // so no reader can reach it.
         drop(unsafe { KBox::from_raw(self.seat.as_ptr()) });
     }
 }

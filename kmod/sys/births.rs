@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Processes that begin: as copies of others, and as other programs.
+//! Notification of processes that begin: copies of other processes, and processes that execute
+//! another program.
 //!
-//! Two tracepoints tell of them, before the process executes anything in user mode. Their calls may not sleep.
+//! Two tracepoints, `sched_process_fork` and `sched_process_exec`, report them before the process
+//! executes anything in user mode. Their callbacks must not sleep.
 
 use super::audience::{Crowd, Source};
 use super::tracepoint::{Attached, Hit};
@@ -14,19 +16,20 @@ use core::ptr::NonNull;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// What is told of processes that begin, by the task that it is about, or whose child it is. Nothing of it may sleep.
+/// Callbacks for processes that begin. They run in the task that executes a program, or in the
+/// parent of the new task. None of them may sleep.
 pub trait Births: Clone + Send + Sync + 'static {
-    /// The current task has made another one, a thread perhaps.
+    /// The current task has made another task, which may be a thread.
     fn made(&self, _child: &Child<'_>) {}
 
-    /// The current task has made a process with a memory of its own.
+    /// The current task has made a process with an address space of its own.
     fn forked(&self, child: &Child<'_>);
 
-    /// The current task has become another program.
+    /// The current task has begun to execute another program.
     fn executed(&self);
 }
 
-/// A task that the current one has made and that has not run yet.
+/// A task that the current task has made and that has not run yet.
 pub struct Child<'a> {
     task: NonNull<bindings::task_struct>,
     _told: PhantomData<&'a ()>,
@@ -38,7 +41,7 @@ impl Child<'_> {
     }
 }
 
-/// What is called at one of the two.
+/// The callbacks, tagged with one of the two tracepoints.
 enum Told<B> {
     Fork(B),
     Exec(B),
@@ -54,7 +57,8 @@ impl<B: Births> Hit for Told<B> {
                 let _told = PhantomData;
                 let child = Child { task, _told };
                 births.made(&child);
-                // SAFETY: The tracepoint's second word is the new task, which lives while it is being passed.
+                // SAFETY: The tracepoint's second argument is the new task, which is alive while
+                // the tracepoint's probes are called.
                 if unsafe { bindings::dtrace_has_new_memory(task.as_ptr()) } {
                     births.forked(&child);
                 }
@@ -65,13 +69,13 @@ impl<B: Births> Hit for Told<B> {
     }
 }
 
-/// Tells of processes that begin, until it is dropped, which waits until nobody is being told.
+/// The registration of callbacks. Dropping it waits until none of them is running.
 pub struct Telling<B: Births> {
     _told: Attached<Told<B>>,
 }
 
 impl<B: Births> Telling<B> {
-    /// Tells `births`.
+    /// Registers `births`. May sleep.
     pub fn begin(births: &B) -> Result<Self> {
         let told = [
             (&b"sched_process_fork"[..], Told::Fork(births.clone())),
@@ -97,7 +101,7 @@ impl<B: Births> Births for Arc<Crowd<B>> {
     }
 }
 
-/// Each of a crowd is told.
+/// Calls each member of a crowd.
 impl<B: Births> Source for Telling<Arc<Crowd<B>>> {
     type Ear = B;
 
@@ -106,19 +110,20 @@ impl<B: Births> Source for Telling<Arc<Crowd<B>>> {
     }
 }
 
-/// Whether the current task has this name.
+/// Whether the current task's name is `name`.
 pub fn is_called(name: &CStr) -> bool {
-    // SAFETY: It ends with NUL.
+    // SAFETY: The helper needs a string that ends with NUL, which a `CStr` does.
     unsafe { bindings::dtrace_is_called(name.as_char_ptr().cast()) }
 }
 
-/// Whether who traces the current task by `ptrace()` may stop it before it goes back to its program.
+/// Whether a tracer that uses `ptrace()` may stop the current task before the task returns to its
+/// program.
 pub fn may_be_stopped() -> bool {
     // SAFETY: No preconditions.
     unsafe { bindings::dtrace_may_be_stopped() }
 }
 
-/// Whether somebody traces the current task by `ptrace()`.
+/// Whether the current task is traced by `ptrace()`.
 pub fn is_ptraced() -> bool {
     // SAFETY: No preconditions.
     unsafe { bindings::dtrace_is_ptraced() }

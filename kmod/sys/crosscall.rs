@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Running a closure on a CPU, in the place of probe context there.
+//! Runs a closure on another CPU in place of probe context there.
 
 use super::hotplug::HotplugLock;
 use super::patching::patch;
@@ -17,17 +17,19 @@ struct Call<'a> {
     done: bool,
 }
 
-/// Runs `f` on `cpu` as probe context, and waits for it. `EINVAL`: there is no such CPU; `ENXIO`: it is offline.
+/// Runs `f` on `cpu` in probe context, and waits for it. Fails with `EINVAL` if there is no such
+/// CPU, and with `ENXIO` if it is offline. Interrupts must be on.
 pub fn probe_on(cpu: u32, f: &mut dyn FnMut(&CpuGuard)) -> Result {
     if !possible(cpu) {
         return Err(EINVAL);
     }
     let mut call = Call { f, done: false };
-    // A number before 7.3.
+    // Before Linux 7.3 the parameter is an `int`.
     #[allow(clippy::useless_conversion)]
     let wait = true.into();
-    // SAFETY: `run` gets the pointer to `call`, which outlives the call, since it waits. The kernel looks whether the CPU is online, and
-    // a CPU that goes answers those who have called before.
+    // SAFETY: `run` gets a pointer to `call`, which outlives the call, because it waits until `run`
+    // has returned. The kernel checks that the CPU is online, and a CPU that goes offline still
+    // handles the calls that were made before.
     to_result(unsafe {
         bindings::smp_call_function_single(
             cpu as i32,
@@ -36,12 +38,15 @@ pub fn probe_on(cpu: u32, f: &mut dyn FnMut(&CpuGuard)) -> Result {
             wait,
         )
     })?;
-    // The CPU can only be found taken by an NMI, and an interrupt does not come on top of one.
+    // `enter()` fails only if the CPU is already in probe context, and that has interrupts off:
+    // `run`, which is called by an interrupt, cannot find it so. Only an NMI could.
     call.done.then_some(()).ok_or(EBUSY)
 }
 
-/// Runs `f` on `cpu` with that CPU claimed, and waits for it. An offline CPU fires no probe, but its buffers still hold
-/// records: `f` then runs elsewhere in its stead, while the CPU is kept from coming back. `EINVAL`: there is no such CPU.
+/// Runs `f` with `cpu` claimed, on that CPU, and waits for it. An offline CPU fires no probes, but
+/// its buffers still hold records: `f` then runs on another CPU in its place, and `cpu` is kept
+/// from coming online meanwhile. Fails with `EINVAL` if there is no such CPU. May sleep. The caller
+/// must hold the consumer's mutex of visits.
 pub fn on_cpu(cpu: u32, f: &mut (dyn FnMut(&Cpu) + Send)) -> Result {
     loop {
         match probe_on(cpu, &mut |guard| f(guard.cpu())) {
@@ -49,12 +54,15 @@ pub fn on_cpu(cpu: u32, f: &mut (dyn FnMut(&Cpu) + Send)) -> Result {
             answer => return answer,
         }
         let mut done = false;
-        // Who keeps CPUs from coming and going holds up whoever does that.
+        // In a worker for a member: a task that holds the hotplug lock holds up every CPU that is
+        // to come or go.
         patch(|| {
             let lock = HotplugLock::new();
             if !lock.online(cpu) {
-                // SAFETY: The CPU is offline and the lock keeps it so. Two at a time are kept apart by the consumer's mutex of visits,
-                // under which this is called; its buffers are all that the claim is used for.
+                // SAFETY: The claim must be the only one of this CPU. The CPU is offline, so
+                // nothing runs on it, and the lock keeps it offline. Two calls of this function at
+                // the same time are excluded by the consumer's mutex of visits, which the caller
+                // holds; the claim is used for that consumer's buffers alone.
                 f(&unsafe { Cpu::claim(cpu as usize) });
                 done = true;
             }
@@ -62,15 +70,15 @@ pub fn on_cpu(cpu: u32, f: &mut (dyn FnMut(&Cpu) + Send)) -> Result {
         if done {
             return Ok(());
         }
-        // It has come meanwhile.
+        // It has come online since the first attempt: try again.
     }
 }
 
 /// # Safety
 ///
-/// `info` points to a `Call` that nobody else uses meanwhile.
+/// `info` must point to a `Call` that nothing else uses during this call.
 unsafe extern "C" fn run(info: *mut c_void) {
-    // SAFETY: By the contract.
+    // SAFETY: By the caller's promise, the pointer is valid and the access exclusive.
     let call = unsafe { &mut *info.cast::<Call<'_>>() };
     if let Some(guard) = CpuGuard::enter() {
         (call.f)(&guard);

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! A misc device with a context, a mode, and an owner.
+//! A misc device with a context, a file mode and an owner.
 //!
-//! [`kernel::miscdevice`] leaves `file_operations::owner` empty, so an open file would not keep the module: its text could be
-//! unloaded under a running control call. This registration lends the abstraction's own operations and fills in
-//! the owner, which makes misc_open() take a reference to the module and the last fput() give it back, both in the
-//! kernel's own text.
+//! [`kernel::miscdevice`] leaves `file_operations::owner` empty, so an open file would not keep the
+//! module: the module's text could be unloaded under a running control call. This registration
+//! copies the abstraction's operations and sets the owner. Then misc_open() takes a reference to
+//! the module and the last fput() drops it, both in the kernel's own text.
 //!
-//! The abstraction also tells an opener nothing of who registered the device. So the type that it knows, [`Opened`], is ours
-//! and registered here alone: its device is always the first field of a [`Device`], where the context is.
+//! The abstraction also does not pass the registrant's data to `open`. So the type that it knows,
+//! [`Opened`], is private and is registered only here: its device is always the first field of a
+//! [`Device`], which holds the context.
 
 use core::marker::PhantomPinned;
 use kernel::bindings;
@@ -23,23 +24,24 @@ use kernel::types::{ForeignOwnable, Opaque};
 
 /// An open file of a device.
 pub trait OpenFile: Sized + Send + Sync + 'static {
-    /// What opening needs to work on.
+    /// What opening a file needs.
     type Context: Send + Sync;
 
     /// Opens the device.
     fn open(context: &Self::Context) -> Result<Pin<KBox<Self>>>;
 
-    /// A control call; its result.
+    /// Handles a control call and returns its result.
     fn ioctl(&self, cmd: u32, arg: usize) -> Result<isize>;
 
-    /// Whether it is readable; `table` is to be told where that can change.
+    /// Whether the file is readable; `table` is to be registered with whatever announces a change
+    /// of that.
     fn poll(&self, file: &File, table: PollTable<'_>) -> bool;
 
-    /// Tells of itself in `/proc/PID/fdinfo`.
+    /// Prints the lines for `/proc/PID/fdinfo`.
     fn show(&self, m: &SeqFile);
 }
 
-/// An [`OpenFile`] as the abstraction knows it.
+/// An [`OpenFile`] in the form that the abstraction knows.
 struct Opened<T>(Pin<KBox<T>>);
 
 #[vtable]
@@ -47,8 +49,9 @@ impl<T: OpenFile> MiscDevice for Opened<T> {
     type Ptr = KBox<Self>;
 
     fn open(_file: &File, misc: &MiscDeviceRegistration<Self>) -> Result<Self::Ptr> {
-        // SAFETY: Devices of this type are registered by `Device::register` only, so that `misc` is the address of the first
-        // field of a `Device<T>`, which lives as long as it is registered, thus for the whole of this call.
+        // SAFETY: Devices of this type are registered only by `Device::register`, so `misc` is the
+        // address of the first field of a `Device<T>`. misc_open() keeps the device registered, and
+        // so alive and initialized, during this call.
         let context = unsafe { &(*misc.as_raw().cast::<Device<T>>()).context };
         Ok(KBox::new(Self(T::open(context)?), GFP_KERNEL)?)
     }
@@ -64,20 +67,22 @@ impl<T: OpenFile> MiscDevice for Opened<T> {
 
 /// # Safety
 ///
-/// A file operation of a [`Device<T>`]'s open file; `table` is null or good for the call.
+/// Called as a file operation of an open file of a [`Device<T>`]; `table` must be null or valid for
+/// the call.
 unsafe extern "C" fn poll<T: OpenFile>(
     file: *mut bindings::file,
     table: *mut bindings::poll_table_struct,
 ) -> bindings::__poll_t {
-    // SAFETY: The abstraction keeps there what `Opened::open` has made, from before the first call until after the last. Nobody else
-    // uses the position of such a file.
+    // SAFETY: `private_data` holds what `into_foreign()` returned for the value made by
+    // `Opened::open`, from before the first file operation until after the last, so it may be
+    // borrowed for this call. `file` is open, and no other code uses the position of such a file.
     let (opened, file) = unsafe {
         (
             <KBox<Opened<T>> as ForeignOwnable>::borrow((*file).private_data),
             File::from_raw_file(file),
         )
     };
-    // SAFETY: By the caller's promise.
+    // SAFETY: By the caller's promise `table` is null or valid for this call.
     let table = unsafe { PollTable::from_raw(table) };
     match opened.0.poll(file, table) {
         true => bindings::POLLIN | bindings::POLLRDNORM,
@@ -85,7 +90,7 @@ unsafe extern "C" fn poll<T: OpenFile>(
     }
 }
 
-/// A registered device; dropping it removes the device.
+/// A registered device. Dropping it removes the device.
 ///
 /// # Invariants
 ///
@@ -93,7 +98,7 @@ unsafe extern "C" fn poll<T: OpenFile>(
 #[pin_data(PinnedDrop)]
 #[repr(C)]
 pub struct Device<T: OpenFile> {
-    // First, so that its address is the device's; see `Opened::open`.
+    // Must be first: its address is that of the whole; see `Opened::open`.
     #[pin]
     misc: Opaque<bindings::miscdevice>,
     #[pin]
@@ -103,13 +108,13 @@ pub struct Device<T: OpenFile> {
     _pin: PhantomPinned,
 }
 
-// SAFETY: The context is `Send` and `Sync`, and the device may be removed by any thread.
+// SAFETY: The context is `Send` and `Sync`, and any thread may remove the device.
 unsafe impl<T: OpenFile> Send for Device<T> {}
 // SAFETY: As above.
 unsafe impl<T: OpenFile> Sync for Device<T> {}
 
 impl<T: OpenFile> Device<T> {
-    /// Registers a device of this name at this path below `/dev`, with `mode`.
+    /// Registers a device called `name` at the path `node` below `/dev`, with `mode`. May sleep.
     pub fn register(
         [name, node]: [&'static CStr; 2],
         mode: u16,
@@ -119,7 +124,8 @@ impl<T: OpenFile> Device<T> {
         let raw = MiscDeviceOptions { name }.into_raw::<Opened<T>>();
         try_pin_init!(&this in Self {
             fops <- Opaque::ffi_init(move |slot: *mut bindings::file_operations| {
-                // SAFETY: `raw.fops` are the abstraction's own constant operations; `slot` is ours to write.
+                // SAFETY: `raw.fops` points to the abstraction's constant operations, which may be
+                // copied; `slot` is valid for writes.
                 unsafe {
                     slot.write(core::ptr::read(raw.fops));
                     (*slot).owner = module.as_ptr();
@@ -128,8 +134,9 @@ impl<T: OpenFile> Device<T> {
             }),
             context,
             misc <- Opaque::try_ffi_init(move |slot: *mut bindings::miscdevice| {
-                // SAFETY: `slot` is ours to write, and `this` is where it lies. Everything that `open` uses has been
-                // initialized before.
+                // SAFETY: `slot` is valid for writes and pinned, and `this` points to the value
+                // being initialized. `open` may be called as soon as misc_register() has succeeded;
+                // `fops` and `context`, which it uses, are initialized before.
                 unsafe {
                     slot.write(raw);
                     (*slot).nodename = node.as_char_ptr().cast();
@@ -146,7 +153,7 @@ impl<T: OpenFile> Device<T> {
 #[pinned_drop]
 impl<T: OpenFile> PinnedDrop for Device<T> {
     fn drop(self: Pin<&mut Self>) {
-        // SAFETY: By the type's invariant.
+        // SAFETY: By the type's invariant the device is registered.
         unsafe { bindings::misc_deregister(self.misc.get()) };
     }
 }

@@ -3,24 +3,28 @@
 
 //! Hooks at both ends of kernel functions.
 //!
-//! A [`Tracer`] has one registration, however many functions it traces: an `ftrace_ops`, called at their entry. Where the
-//! return of a call is wanted too, the entry plants a hook on it (`returns.c`), so that entries fire whether the return
-//! can be hooked or not, and a function costs one call of ftrace's whatever is wanted of it.
+//! A [`Tracer`] has one registration, however many functions it traces: an `ftrace_ops`, called at
+//! their entry. If the return of a call is wanted too, the entry hooks it (`returns.c`). So entries
+//! fire whether the return can be hooked or not, and a function costs one call by ftrace whatever
+//! is wanted of it.
 //!
-//! The filter holds the anchor (`anchor.c`) at all times: an empty filter means every function. The ops stays
-//! registered once it was used, because to unregister it is to wait for every task to schedule; with the anchor alone
-//! in its filter no kernel code is patched. So is the pool of hooks on returns kept once there was a use for it: it
-//! is memory and nothing else.
+//! The filter always contains the anchor (`anchor.c`), because an empty filter means every
+//! function. Once used, the ops stays registered, because unregistering it waits for every task to
+//! schedule; with only the anchor in its filter no kernel code is patched. The pool of hooks on
+//! returns also stays once it was needed; it is memory and nothing else.
 //!
-//! Registered it is permanent (`FTRACE_OPS_FL_PERMANENT`, as a live patch's is): the sysctl `kernel.ftrace_enabled` would silence it
-//! without a word, and so is refused to be switched off (`EBUSY`). While that is off nothing can be registered, which fails alike.
+//! The ops is permanent (`FTRACE_OPS_FL_PERMANENT`, as that of a live patch): otherwise the sysctl
+//! `kernel.ftrace_enabled` would silence it without notice. Switching that sysctl off fails with
+//! `EBUSY` then. While it is off, nothing can be registered, which also fails.
 //!
-//! None of ftrace's own guards are asked for (`FTRACE_OPS_FL_RECURSION`, `_RCU`), each of which costs more than the rest
-//! together. So [`Hooks::entry`] may run in any context, nested in itself, preemptible, and must find that out itself.
+//! None of ftrace's own guards are requested (`FTRACE_OPS_FL_RECURSION`, `_RCU`), because each of
+//! them costs more than the rest together. So [`Hooks::entry`] may run in any context, nested in
+//! itself, preemptible, and out of RCU's sight, and must find that out itself.
 //!
-//! An ftrace that finds the kernel's text other than it left it stops for good: it patches nothing any more, and lets nobody go. Functions
-//! that were traced then call us until the machine goes down, so the module stays, if need be by never coming to the end of its removal.
-//! An ops that traced none is left where it lies.
+//! If ftrace finds the kernel's text other than it left it, it stops for good: it patches nothing
+//! any more and lets no ops go. Functions that were traced then call the module until the machine
+//! goes down. So the module stays loaded, if need be by never finishing its removal. An ops that
+//! traced no function then is left in memory.
 
 use super::functions;
 use super::rculist::synchronize_tasks;
@@ -39,14 +43,14 @@ use kernel::time::Delta;
 /// A call whose return is wanted.
 #[derive(Debug, Clone, Copy)]
 pub struct Wanted {
-    /// What [`leave`](Hooks::leave) is told.
+    /// What [`leave`](Hooks::leave) gets as `place`.
     pub place: usize,
-    /// By users alone, who may have few of them.
+    /// Whether only members want it; their returns take hooks from a small pool of their own.
     pub of_users: bool,
 }
 
 impl Wanted {
-    /// By somebody who sees the whole machine.
+    /// Returns one that a consumer wants which sees the whole machine.
     pub fn whole(place: usize) -> Self {
         Self {
             place,
@@ -55,43 +59,46 @@ impl Wanted {
     }
 }
 
-/// What is called for traced functions, in whatever context they are called.
+/// Callbacks for traced functions, which run in whatever context the functions are called in.
 pub trait Hooks: Send + Sync + 'static {
-    /// A function, patched at `ip`, was called from before `caller`. Whether its return is wanted.
+    /// Called at the entry of a function that is patched at `ip`; `caller` is the address to which
+    /// it will return. Returns whether and for whom its return is wanted.
     fn entry(&self, ip: usize, caller: u64, regs: &Regs) -> Option<Wanted>;
 
-    /// Whether returns may be wanted by [users](Wanted::of_users) alone.
+    /// Whether returns may be wanted by [members alone](Wanted::of_users).
     const HAS_USERS: bool = false;
 
-    /// Whether functions may be [deferred](Self::defers). Only such may that are system calls.
+    /// Whether functions may be [deferred](Self::defers). Only system calls may.
     const DEFERS: bool = false;
 
-    /// Whether a system call that was called is to begin with [`detour`](Self::detour) in place of `entry`.
+    /// Whether a system call that has just been entered is to begin with [`detour`](Self::detour)
+    /// instead of `entry`.
     fn defers(&self, _ip: usize) -> bool {
         false
     }
 
-    /// What `entry` would say of a call that begins with a detour.
+    /// Returns what `entry` would return for a call that begins with a detour.
     fn deferred(&self, _ip: usize) -> Option<Wanted> {
         None
     }
 
-    /// A call begins, which may sleep. Nothing is held up by that but this call.
+    /// Called at the beginning of a call that was deferred. May sleep; that delays only this call.
     fn detour(&self, _ip: usize, _caller: u64) {}
 
-    /// The return of a call that `entry` wanted, for which it said `place`, could not be hooked.
+    /// Called if the return of a call, for which `entry` returned `place`, could not be hooked.
     fn unhooked(&self, place: usize);
 
-    /// A call that `entry` wanted, for which it said `place`, with `first` as its first argument, returns `value` to `caller`.
+    /// Called when a call returns for which `entry` returned `place`: `first` was its first
+    /// argument, `value` is what it returns, `caller` is the address to which it returns.
     /// Preemption is off.
     fn leave(&self, place: usize, caller: u64, value: u64, first: u64);
 }
 
-/// How often it is tried to remove addresses.
+/// How often removing addresses is tried.
 const TRIES: usize = 4;
 const BETWEEN_TRIES: Delta = Delta::from_millis(50);
 
-/// What to change in one go.
+/// Changes to make in one go.
 #[derive(Default)]
 pub struct Change<'a> {
     /// Addresses that are not traced yet.
@@ -106,8 +113,8 @@ pub struct Change<'a> {
 ///
 /// # Invariants
 ///
-/// `ops.private` points to the tracer, which is pinned and alive while `ops` is called or `returns` is started. `ops` is never freed
-/// while it is registered.
+/// `ops.private` points to the tracer, which is pinned, and alive while `ops` can be called or
+/// `returns` is started. `ops` is never freed while it is registered.
 #[pin_data(PinnedDrop)]
 pub struct Tracer<H: Hooks> {
     hooks: H,
@@ -124,21 +131,22 @@ pub struct Tracer<H: Hooks> {
 #[derive(Default)]
 struct State {
     registered: bool,
-    /// Perhaps more than the anchor, whatever is traced.
+    /// The filter may have more than the anchor, although nothing is traced.
     lingers: bool,
-    /// Addresses could not be removed for want of memory, when that was last tried.
+    /// The last attempt to remove addresses failed for want of memory.
     in_vain: bool,
-    /// The module stays.
+    /// The module stays loaded for good.
     stays: bool,
 }
 
-// SAFETY: Ops and returns are changed under the mutex, and read by ftrace and probe context, which have rules of their own.
+// SAFETY: `ops` and `returns` are changed under the mutex. ftrace and probe context read them
+// without it, by the rules of ftrace and of `returns.c` (a release store publishes `rethook`).
 unsafe impl<H: Hooks> Send for Tracer<H> {}
 // SAFETY: As above; `H` is `Sync`.
 unsafe impl<H: Hooks> Sync for Tracer<H> {}
 
 impl<H: Hooks> Tracer<H> {
-    /// A tracer of no functions.
+    /// Returns a tracer of no functions. Fails with `ENODEV` if ftrace has stopped. May sleep.
     pub fn new(hooks: H) -> Result<Pin<KBox<Self>>> {
         let is_dead = symbols::lookup(c"ftrace_is_dead")?;
         if has_stopped(is_dead) {
@@ -172,10 +180,11 @@ impl<H: Hooks> Tracer<H> {
         )?;
         if H::DEFERS {
             let find_direct = symbols::find(c"ftrace_find_rec_direct")?;
-            // SAFETY: It is that function's address, or 0. Nobody is sent on a detour yet.
+            // SAFETY: The argument is the address of that function or 0, and no task is sent on a
+            // detour before this tracer is registered.
             unsafe { bindings::dtrace_detours_begin(find_direct.map_or(0, Address::get)) };
         }
-        // SAFETY: Nobody else knows the ops yet.
+        // SAFETY: ftrace does not know the ops yet, so nothing else accesses it.
         let ops = unsafe { &mut *tracer.ops.get() };
         ops.func = Some(on_entry::<H>);
         ops.flags = bindings::FTRACE_OPS_FL_PERMANENT as usize;
@@ -184,39 +193,42 @@ impl<H: Hooks> Tracer<H> {
         Ok(tracer)
     }
 
-    /// Has ftrace know it, without anything to trace. Of the tracers of a function the one that ftrace has known for longest is called last
-    /// where the function is entered, and first where it returns.
+    /// Registers the tracer with ftrace, without functions to trace. Of several tracers of a
+    /// function, the one that was registered first is called last at its entry, and first at its
+    /// return. May sleep.
     pub fn register(&self) -> Result {
         self.make_known(&mut self.state.lock())
     }
 
     fn make_known(&self, state: &mut State) -> Result {
         if !state.registered {
-            // SAFETY: The ops is initialised, not registered, and pinned until it is unregistered in drop.
+            // SAFETY: The ops is initialized, not registered, and stays in its box until it has
+            // been unregistered in `drop`.
             let result = to_result(unsafe { bindings::dtrace_filter_register(self.ops.get()) });
-            // What it stops at stays on one of its lists.
+            // If ftrace has stopped in the attempt, the ops stays on one of its lists.
             state.registered = result.is_ok() || has_stopped(self.is_dead);
             result?;
         }
-        // It does not say when what was done to the filter is what it stopped at.
+        // ftrace returns no error if it stopped while it applied the filter.
         match has_stopped(self.is_dead) {
             true => Err(ENODEV),
             false => Ok(()),
         }
     }
 
-    /// What is called.
+    /// Returns the callbacks.
     pub fn hooks(&self) -> &H {
         &self.hooks
     }
 
-    /// Changes what is traced: adds, then calls `switch`, then drops. An error, which there is none of if nothing is added and no
-    /// returns are wanted, leaves all as it was, but where ftrace has stopped, `switch` not called.
+    /// Changes what is traced: adds addresses, then calls `switch`, then drops addresses. After an
+    /// error everything is as before and `switch` was not called, unless ftrace has stopped. Cannot
+    /// fail if `add` is empty and no returns are wanted. May sleep.
     pub fn change(&self, change: &Change<'_>, switch: impl FnOnce()) -> Result {
         let mut state = self.state.lock();
         if change.returns {
-            // SAFETY: The addresses are those of the functions asked for, and `leave` fits. Under the mutex it is called once
-            // at a time.
+            // SAFETY: `returns` has the addresses of the functions that the helper calls, and
+            // `leave` has the type that the field demands. The mutex keeps calls from overlapping.
             to_result(unsafe { bindings::dtrace_returns_start(self.returns.get()) })?;
         }
         self.edit(change.add, false)?;
@@ -237,7 +249,8 @@ impl<H: Hooks> Tracer<H> {
             return Ok(());
         }
         let count = u32::try_from(ips.len()).map_err(|_| EINVAL)?;
-        // SAFETY: The ops is ours; the addresses are only read.
+        // SAFETY: The ops is alive, and the mutex, or that no other task knows the tracer yet,
+        // keeps calls from overlapping. The addresses are only read.
         let ret = unsafe {
             bindings::dtrace_filter_set(
                 self.ops.get(),
@@ -250,16 +263,18 @@ impl<H: Hooks> Tracer<H> {
         to_result(ret)
     }
 
-    /// Removes addresses from the filter. An address that is gone fails the whole call, so they are then taken one by one. Each call
-    /// copies the filter: what fails for want of memory is tried again, but never for each address, of which there may be very many.
-    /// Those that stay lead to no probe, and go when they are dropped the next time.
+    /// Removes addresses from the filter. One address that is gone fails the whole call; then they
+    /// are removed one by one. Each call copies the filter, so a call that fails for want of memory
+    /// is repeated as a whole, but never for each of the addresses, of which there may be very
+    /// many. Addresses that stay in the filter lead to no probe; they go when they are dropped the
+    /// next time.
     fn forget(&self, state: &mut State, ips: &[usize]) {
         if ips.is_empty() {
             return;
         }
         let mut result = self.edit(ips, true);
         for _ in 1..TRIES {
-            // Where it was in vain for some it would be for the next.
+            // If the last attempt ran out of memory, do not wait again.
             if result != Err(ENOMEM) || state.in_vain {
                 break;
             }
@@ -277,61 +292,67 @@ impl<H: Hooks> Tracer<H> {
             pr_warn!("up to {} functions stay traced: {:?}\n", ips.len(), error);
             state.lingers = true;
         }
-        // Nor does it say so here.
+        // ftrace returns no error here either if it has stopped.
         if has_stopped(self.is_dead) {
             state.lingers = true;
             if !core::mem::replace(&mut state.stays, true) {
                 pr_err!("ftrace has stopped, and may call this module for ever: it stays\n");
-                // SAFETY: The helper has no preconditions. While the module goes already this changes nothing, and `drop` sees to it.
+                // SAFETY: The helper has no preconditions. If the module's removal has begun, the
+                // reference has no effect, and `drop` keeps the module instead.
                 unsafe { bindings::dtrace_stay() };
             }
         }
     }
 }
 
-/// Whether ftrace has stopped, by `ftrace_is_dead`.
+/// Whether ftrace has stopped, according to `ftrace_is_dead()`.
 fn has_stopped(is_dead: Address) -> bool {
-    // SAFETY: The function takes nothing and returns an int.
+    // SAFETY: The address is that of `ftrace_is_dead()`, which takes no arguments and returns an
+    // `int`.
     unsafe { is_dead.call([0; 5]) as c_int != 0 }
 }
 
 #[pinned_drop]
 impl<H: Hooks> PinnedDrop for Tracer<H> {
     fn drop(self: Pin<&mut Self>) {
-        // Shared, as ftrace may call on other CPUs until all is unregistered.
+        // A shared reference: ftrace may call the hooks on other CPUs until the ops is
+        // unregistered.
         let this = self.as_ref().get_ref();
         let State {
             registered,
             lingers,
             ..
         } = *this.state.lock();
-        // SAFETY: The ops is registered.
+        // SAFETY: The ops is registered: this is called only if `registered` is set.
         let unregister = || unsafe { bindings::unregister_ftrace_function(this.ops.get()) };
         let left = registered && unregister() != 0;
         if left && lingers {
             pr_err!(
                 "ftrace has stopped, and may call this module for ever: its removal does not end\n"
             );
-            // SAFETY: The lock is not held.
+            // SAFETY: The helper never returns, so nothing may be held that others wait for: the
+            // guard of `state` was a temporary and is gone.
             unsafe { bindings::dtrace_park() };
         }
         if left {
             pr_warn!("ftrace has stopped: its record of this module stays in memory\n");
-            // For that is what the kernel does where it can be unregistered.
+            // Unregistering waits for that in the kernel; here it has to be done by hand.
             synchronize_tasks();
         }
-        // SAFETY: No task is in the trampoline, so that none comes to be sent on a detour.
+        // SAFETY: No task may be in ftrace's trampoline any more that could be sent on a detour.
+        // Unregistering, or `synchronize_tasks()`, has waited for all of them.
         unsafe { bindings::dtrace_detours_wait() };
-        // SAFETY: No task is in the trampoline or in `on_entry`, and none comes there that could hook a return: with `left`, as nothing
-        // is traced then. When it returns `on_leave` is not called either.
+        // SAFETY: No task may be in `on_entry`, which could hook a return, or come there.
+        // Unregistering has waited for that; with `left` nothing is traced. After the call
+        // `on_leave` is not called either.
         unsafe { bindings::dtrace_returns_end(this.returns.get()) };
         if left {
             return;
         }
-        // SAFETY: The ops is nobody's but ours, and not used again.
+        // SAFETY: The ops is unregistered, so nothing else uses it, and it is not used again.
         unsafe {
             bindings::ftrace_free_filter(this.ops.get());
-            // Nothing is moved out of what is pinned.
+            // This moves nothing out of the pinned value: the ops is in a box of its own.
             ManuallyDrop::drop(&mut self.get_unchecked_mut().ops);
         }
     }
@@ -339,25 +360,27 @@ impl<H: Hooks> PinnedDrop for Tracer<H> {
 
 /// # Safety
 ///
-/// Called by ftrace, with the ops of a `Tracer<H>`.
+/// Called by ftrace with the ops of a live `Tracer<H>`.
 unsafe extern "C" fn on_entry<H: Hooks>(
     ip: usize,
     parent: usize,
     ops: *mut bindings::ftrace_ops,
     fregs: *mut bindings::ftrace_regs,
 ) {
-    // The architecture's ftrace_regs begin with the pt_regs.
+    // The architecture's `ftrace_regs` begin with the `pt_regs`.
     let raw = fregs.cast::<bindings::__arch_ftrace_regs>().cast();
-    // SAFETY: By the invariant of `Tracer`; the registers are nobody else's during the callback, and not changed while they are
-    // referred to.
+    // SAFETY: By the invariant of `Tracer`, `private` points to a live one. The registers are valid
+    // during the callback; no code changes them while `regs` is in use.
     let (tracer, regs) = unsafe { (&*(*ops).private.cast::<Tracer<H>>(), Regs::from_ptr(raw)) };
-    // SAFETY: The field never changes.
+    // SAFETY: The field was set before the ops was registered and never changes.
     let parent = match unsafe { (*tracer.returns.get()).trampoline } == parent {
-        // SAFETY: The registers are those of a function's entry, of the current task.
+        // SAFETY: The registers are those saved at the entry of a function that the current task
+        // has called.
         true => unsafe { bindings::dtrace_returns_caller(tracer.returns.get(), raw) },
         false => parent,
     };
-    // SAFETY: The registers are those that ftrace goes on with. The tracer stays until nobody is on a detour.
+    // SAFETY: The registers are those with which ftrace goes on. The tracer stays alive until no
+    // task is on a detour, because `drop` waits for that.
     let detour = || unsafe {
         bindings::dtrace_detour_take(raw, ip, parent, Some(on_detour::<H>), (*ops).private)
     };
@@ -367,7 +390,8 @@ unsafe extern "C" fn on_entry<H: Hooks>(
     };
     if let Some(Wanted { place, of_users }) = wanted {
         let returns = tracer.returns.get();
-        // SAFETY: The registers are those of a function's entry.
+        // SAFETY: The registers are those saved at the entry of a function, and the tracer, which
+        // holds `returns`, is alive.
         let hooked = unsafe { bindings::dtrace_returns_hook(returns, place, raw, of_users) };
         if !hooked {
             tracer.hooks.unhooked(place);
@@ -377,7 +401,7 @@ unsafe extern "C" fn on_entry<H: Hooks>(
 
 /// # Safety
 ///
-/// Called by `detours.c` with a `Tracer<H>`.
+/// Called by `detours.c` with a live `Tracer<H>`.
 unsafe extern "C" fn on_detour<H: Hooks>(tracer: *mut c_void, ip: usize, caller: usize) {
     // SAFETY: By the caller's promise.
     let tracer = unsafe { &*tracer.cast::<Tracer<H>>() };
@@ -386,7 +410,7 @@ unsafe extern "C" fn on_detour<H: Hooks>(tracer: *mut c_void, ip: usize, caller:
 
 /// # Safety
 ///
-/// Called with the `returns` of a `Tracer<H>`.
+/// Called by `returns.c` with the `returns` of a live `Tracer<H>`.
 unsafe extern "C" fn on_leave<H: Hooks>(
     returns: *mut bindings::dtrace_returns,
     ip: usize,
@@ -395,7 +419,8 @@ unsafe extern "C" fn on_leave<H: Hooks>(
     first: u64,
 ) {
     let returns: *mut UnsafeCell<bindings::dtrace_returns> = returns.cast();
-    // SAFETY: It is that field, in a tracer that is alive; an `UnsafeCell` is transparent.
+    // SAFETY: By the caller's promise it is that field of a live tracer; an `UnsafeCell` is
+    // transparent.
     let tracer = unsafe { &*kernel::container_of!(returns, Tracer<H>, returns) };
     tracer.hooks.leave(ip, caller as u64, value, first);
 }

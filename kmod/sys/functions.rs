@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! The functions that ftrace can patch, as the kernel's own records list them.
+//! The functions that ftrace can patch, according to the kernel's own records.
 //!
-//! A record is a place, not a function: the address of the patchable call, a few bytes behind the function's first.
-//! That address (`ip`) is a function's identity everywhere in the providers; names come and go with aliases.
-//! Records of functions that the linker dropped for a stronger one of the same name are left out, for no
-//! symbol begins there.
+//! A record is an address, not a function: that of the patchable call, a few bytes behind the
+//! function's first. This address (`ip`) identifies a function everywhere in the providers, because
+//! names come and go with aliases. Records of functions that the linker dropped in favour of a
+//! stronger one of the same name are left out, because no symbol begins there.
 
 use super::symbols::{self, Address, Names};
 use crate::bindings;
@@ -14,57 +14,60 @@ use core::ffi::{c_int, c_void};
 use dtrace_engine::mem::sort::sort;
 use kernel::prelude::*;
 
-/// A module that is kept from being unloaded.
+/// A module that cannot be unloaded as long as the value lives.
 pub struct ModuleRef(*mut kernel::bindings::module);
 
 impl ModuleRef {
     fn of_text(addr: usize) -> Result<Option<Self>> {
         let lookup = symbols::lookup(c"__module_text_address")?;
-        // SAFETY: `lookup` is what the helper asks for.
+        // SAFETY: The helper needs the address of `__module_text_address()`, which `lookup` is. It
+        // takes any `addr`.
         let module = unsafe { bindings::dtrace_module_get(lookup.get(), addr) };
         Ok((!module.is_null()).then_some(Self(module)))
     }
 
     fn is_init_text(&self, addr: usize) -> bool {
-        // SAFETY: The module is valid as long as `self`.
+        // SAFETY: The reference that `self` holds keeps the module.
         unsafe { bindings::dtrace_module_init_text(self.0, addr) }
     }
 }
 
 impl Drop for ModuleRef {
     fn drop(&mut self) {
-        // SAFETY: The reference is ours and given up here.
+        // SAFETY: `of_text` took this reference, and it is dropped once.
         unsafe { bindings::dtrace_module_put(self.0) }
     }
 }
 
-/// Whether calls of this function of the kernel's own never end, in tasks that never do: a hook on its return would be lost for good. An idle task
-/// calls these anew each time that its CPU comes; the latter in a guest of Xen (`arch/x86/xen/smp_pv.c`).
+/// Whether calls of this function of the kernel proper never return, in tasks that never end: a
+/// hook on its return would be lost for good. An idle task calls these functions anew each time its
+/// CPU comes online, the second one in a guest of Xen (`arch/x86/xen/smp_pv.c`).
 pub fn never_ends(name: &[u8]) -> bool {
     matches!(name, b"cpu_startup_entry" | b"cpu_bringup_and_idle")
 }
 
-/// Traceable functions, sorted by address, with their names.
+/// Traceable functions with their names, sorted by address.
 pub struct Functions {
     ips: KVVec<usize>,
     names: Names,
-    // Modules stay while their names are borrowed from here.
+    // Keeps modules loaded, because `names` was looked up in their symbols.
     _modules: KVVec<ModuleRef>,
 }
 
 impl Functions {
-    /// All functions of the kernel and of the modules that are loaded and not about to go.
+    /// Returns all functions of the kernel, and of the modules that are loaded and not being
+    /// unloaded. May sleep.
     pub fn all() -> Result<Self> {
         Self::collect(core::ptr::null_mut())
     }
 
-    /// The functions of a module, as a notifier names it.
+    /// Returns the functions of a module that a notifier reports. May sleep.
     pub fn of_module(module: &super::module::Module) -> Result<Self> {
         Self::collect(module.as_ptr())
     }
 
-    /// Calls `f` with the address, module (`None`: the kernel itself) and name of each function that has a name, until an
-    /// error.
+    /// Calls `f` with address, module (`None`: the kernel itself) and name of each function that
+    /// has a name. Stops at the first error.
     pub fn for_each(&self, mut f: impl FnMut(usize, Option<&[u8]>, &[u8]) -> Result) -> Result {
         for (n, ip) in self.ips.iter().enumerate() {
             if let Some((module, name)) = self.names.get(n) {
@@ -78,7 +81,7 @@ impl Functions {
         let mut ips = traceable(only)?;
         sort(&mut ips, |a, b| a < b);
         let modules = keep_modules(&mut ips)?;
-        // SAFETY: The helper has no preconditions.
+        // SAFETY: No preconditions.
         let offset = unsafe { bindings::dtrace_traceable_offset() };
         let names = symbols::name_all(&ips, offset)?;
         Ok(Self {
@@ -89,26 +92,27 @@ impl Functions {
     }
 }
 
-/// The address that ftrace patches of the function at `addr`, if it is traceable.
+/// Returns the address that ftrace patches for the function at `addr`, if the function is
+/// traceable.
 pub fn traceable_at(addr: Address) -> Option<usize> {
     let location = symbols::lookup(c"ftrace_location").ok()?;
-    // SAFETY: `ftrace_location` takes any number.
+    // SAFETY: `ftrace_location()` takes any number.
     let ip = unsafe { location.call([addr.get(), 0, 0, 0, 0]) };
     (ip != 0).then_some(ip)
 }
 
-/// Whether `ip` is (still) a place that ftrace patches.
+/// Checks whether ftrace (still) patches an address.
 pub struct Validity(Address);
 
 impl Validity {
-    /// Prepares checks.
+    /// Looks up what the checks need.
     pub fn new() -> Result<Self> {
         Ok(Self(symbols::lookup(c"ftrace_location")?))
     }
 
-    /// Checks one address.
+    /// Whether ftrace patches `ip`.
     pub fn check(&self, ip: usize) -> bool {
-        // SAFETY: `ftrace_location` takes any number.
+        // SAFETY: `ftrace_location()` takes any number.
         ip != 0 && unsafe { self.0.call([ip, 0, 0, 0, 0]) } == ip
     }
 }
@@ -121,7 +125,7 @@ fn traceable(only: *mut kernel::bindings::module) -> Result<KVVec<usize>> {
 
     /// # Safety
     ///
-    /// `data` is a `Sink` that nobody else uses.
+    /// `data` must point to a `Sink` that nothing else uses during the call.
     unsafe extern "C" fn push(data: *mut c_void, ip: usize) -> c_int {
         // SAFETY: By the caller's promise.
         let sink = unsafe { &mut *data.cast::<Sink>() };
@@ -138,8 +142,9 @@ fn traceable(only: *mut kernel::bindings::module) -> Result<KVVec<usize>> {
         error: Ok(()),
     };
     sink.ips.reserve(1 << 16, GFP_KERNEL)?;
-    // SAFETY: The addresses are those of the functions and of the mutex that the helper asks for; `push` gets the
-    // sink, which outlives the call.
+    // SAFETY: The helper needs the addresses of these functions and of ftrace's mutex, which were
+    // looked up by name. `push` gets the sink, which outlives the call and which nothing else uses
+    // meanwhile.
     unsafe {
         bindings::dtrace_each_traceable(
             start.get(),
@@ -155,8 +160,8 @@ fn traceable(only: *mut kernel::bindings::module) -> Result<KVVec<usize>> {
     Ok(sink.ips)
 }
 
-/// Takes a reference to each module that `ips` have functions of. Removes from `ips` those of modules that are going, of code
-/// that is freed after a module's start, and our own.
+/// Takes a reference to each module that has functions in `ips`. Removes from `ips` the functions
+/// of modules that are being unloaded, code that is freed after a module's start, and our own code.
 fn keep_modules(ips: &mut KVVec<usize>) -> Result<KVVec<ModuleRef>> {
     let text_end = symbols::lookup(c"_etext")?.get();
     let mut modules: KVVec<ModuleRef> = KVVec::new();
@@ -174,7 +179,8 @@ fn keep_modules(ips: &mut KVVec<usize>) -> Result<KVVec<ModuleRef>> {
                 error = Err(e);
                 true
             }
-            // Kernel text outside of the main section, or a module that is going.
+            // Kernel text outside of the main section, or a module that is being loaded or
+            // unloaded.
             Ok(None) => kernel_text(*ip),
             Ok(Some(module)) => {
                 let keep = !module.is_init_text(*ip);
@@ -191,7 +197,7 @@ fn keep_modules(ips: &mut KVVec<usize>) -> Result<KVVec<ModuleRef>> {
     Ok(modules)
 }
 
-/// Whether an address above the kernel's main text is nevertheless the kernel's own.
+/// Whether an address above the kernel's main text is nevertheless in the kernel image.
 fn kernel_text(ip: usize) -> bool {
     symbols::lookup(c"_end").is_ok_and(|end| ip < end.get())
 }

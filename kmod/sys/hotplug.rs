@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Things that are to run on every CPU, also on those that come later.
+//! Things that run on every CPU, including CPUs that come online later.
 //!
-//! An [`Everywhere`] is an *instance* of a CPU-hotplug state ([`CpuState`]): a CPU that comes or goes starts or stops its own. The
-//! hotplug core could start and stop it on the CPUs that are online, too. It would do that by a thread of each CPU, one after another, and
-//! a busy CPU lets its threads wait. Whoever enables a probe holds the framework's mutex meanwhile. So the thing is started by an
-//! interrupt of all CPUs at once, and stopped from where it is dropped. That takes for granted that a CPU which is online has all states, as all
-//! have but those that are put into another one for a test (`CONFIG_CPU_HOTPLUG_STATE_CONTROL`).
+//! An [`Everywhere`] is an *instance* of a CPU-hotplug state ([`CpuState`]): a CPU that comes
+//! online starts its part, a CPU that goes offline stops it. The hotplug core could also start and
+//! stop it on the CPUs that are online. It would do that by a thread of each CPU, one CPU after
+//! another, and a busy CPU makes its threads wait, while the task that enables a probe holds the
+//! framework's mutex. So the thing is started by an interrupt of all CPUs at once (INV-31), and
+//! stopped by the task that drops it. This assumes that every online CPU is in all states. That is
+//! true except for CPUs that were put into another state for a test
+//! (`CONFIG_CPU_HOTPLUG_STATE_CONTROL`).
 //!
-//! Who keeps CPUs from coming and going keeps others from it, and from changes of static keys: a worker does both for users (`patching.rs`).
+//! A task that keeps CPUs from coming and going also delays others that want to do so, and changes
+//! of static keys. For members a worker does both (`patching.rs`, INV-32).
 //!
-//! That a thing cannot be started never keeps a CPU from coming: it is told to those alone who start the whole.
+//! A failure to start never keeps a CPU from coming online; only the caller of
+//! [`Everywhere::start`] learns of it.
 
 use super::patching::patch;
 use super::percpu::{self, nr_cpus};
@@ -23,12 +28,12 @@ use core::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// Keeps CPUs from going and coming.
+/// Keeps CPUs from coming and going (`cpus_read_lock()`).
 pub(super) struct HotplugLock(());
 
 impl HotplugLock {
     pub(super) fn new() -> Self {
-        // SAFETY: Called from process context.
+        // SAFETY: Must be called where sleeping is allowed; all callers are in process context.
         unsafe { bindings::cpus_read_lock() };
         Self(())
     }
@@ -40,50 +45,55 @@ impl HotplugLock {
 
 impl Drop for HotplugLock {
     fn drop(&mut self) {
-        // SAFETY: `new` took it.
+        // SAFETY: `new` took the lock, in the same task, because the value is local to its callers.
         unsafe { bindings::cpus_read_unlock() };
     }
 }
 
-/// When a thing is started on a CPU that comes.
+/// When a thing is started on a CPU that comes online.
 #[derive(PartialEq, Eq)]
 pub enum Stage {
-    /// Before the CPU runs anything, on another one; it is stopped when the CPU is dead.
+    /// Before the CPU runs anything, on another CPU. It is stopped when the CPU is dead.
     Prepare,
-    /// On the CPU itself, as soon as it runs threads; it is stopped before the last of them ends.
+    /// On the CPU itself, as soon as it runs threads. It is stopped before the last of them ends.
     Online,
 }
 
 /// A thing that runs on every CPU.
 ///
-/// Its calls come one at a time for each CPU. It may be started twice, where a CPU comes just when the whole begins, and may be stopped
-/// where it was not started; the last call is a stop. As CPUs can neither come nor go meanwhile, the calls must not wait for what asks
-/// for that (a static key is one such).
+/// For one CPU the calls do not overlap. `start` may be called twice if a CPU comes online just
+/// when the thing is started everywhere, and `stop` may be called where it was not started; the
+/// last call is a `stop`. CPUs can neither come nor go during the calls, so they must not wait for
+/// anything that needs that (a static key does).
 pub trait PerCpu: Send + Sync + 'static {
     /// When it is started.
     const STAGE: Stage = Stage::Online;
 
-    /// Starts it on `cpu`. For [`Stage::Online`] this is called on `cpu`, maybe in an interrupt: it must not sleep.
+    /// Starts it on `cpu`. With [`Stage::Online`] this is called on `cpu`, possibly in an
+    /// interrupt: then it must not sleep.
     fn start(&self, cpu: usize) -> Result;
 
-    /// Stops it on `cpu`. This is called on any CPU, and may sleep.
+    /// Stops it on `cpu`. This may be called on any CPU, and may sleep.
     fn stop(&self, cpu: usize);
 }
 
-/// The CPU-hotplug state that things of type `T` are instances of.
+/// The CPU-hotplug state whose instances are things of type `T`.
 pub struct CpuState<T: PerCpu> {
     state: bindings::cpuhp_state,
     _thing: PhantomData<fn(T)>,
 }
 
 impl<T: PerCpu> CpuState<T> {
-    /// Registers the state.
+    /// Registers the state. May sleep.
     pub fn new() -> Result<Self> {
         let stage = match T::STAGE {
             Stage::Prepare => bindings::cpuhp_state_CPUHP_BP_PREPARE_DYN,
             Stage::Online => bindings::cpuhp_state_CPUHP_AP_ONLINE_DYN,
         };
-        // SAFETY: The callbacks fit a state of instances, which are `Everywhere<T>`.
+        // SAFETY: For a state with instances the kernel calls both callbacks with a CPU and an
+        // instance's node, so functions of that type are passed through the parameters' type, as C
+        // does by a cast. Instances are nodes of `Everywhere<T>`, as the callbacks demand. Nothing
+        // is invoked now.
         let ret = unsafe {
             bindings::__cpuhp_setup_state(
                 stage,
@@ -110,32 +120,35 @@ impl<T: PerCpu> CpuState<T> {
 
 impl<T: PerCpu> Drop for CpuState<T> {
     fn drop(&mut self) {
-        // SAFETY: The state is ours. It has no instances, each of which borrows it through an `Arc`.
+        // SAFETY: `new` registered the state. It has no instances, because each of them holds an
+        // `Arc` of it.
         unsafe { bindings::__cpuhp_remove_state(self.state, false) };
     }
 }
 
-/// A thing that runs on every online CPU. Dropping it stops it.
+/// A thing that runs on every online CPU. Dropping it stops it. May sleep.
 #[repr(C)]
 pub struct Everywhere<T: PerCpu> {
-    // First, so that a pointer to it is a pointer to the whole.
+    // Must be first: a pointer to it is a pointer to the whole.
     node: UnsafeCell<bindings::hlist_node>,
     thing: T,
-    // Why a CPU could not start it, as a negative errno; of several the last that said so.
+    // Why a CPU could not start it, as a negative errno; if several failed, the last of them. 0:
+    // none failed.
     failed: AtomicI32,
     state: Arc<CpuState<T>>,
-    // Whether it is an instance of the state. Callbacks have references to the whole when that is known.
+    // Whether the node is an instance of the state. Atomic, because callbacks have shared
+    // references to the whole when it is set.
     added: AtomicBool,
     _pin: PhantomPinned,
 }
 
-// SAFETY: The node is the hotplug core's, which touches it one call at a time; the rest is `Send`.
+// SAFETY: Only the hotplug core accesses the node, under a mutex of its own; the rest is `Send`.
 unsafe impl<T: PerCpu> Send for Everywhere<T> {}
 // SAFETY: As above; `T` is `Sync`.
 unsafe impl<T: PerCpu> Sync for Everywhere<T> {}
 
 impl<T: PerCpu> Everywhere<T> {
-    /// Starts `thing`, on all CPUs that are online or on none.
+    /// Starts `thing` on all CPUs that are online, or on none. May sleep.
     pub fn start(state: Arc<CpuState<T>>, thing: T) -> Result<Pin<KBox<Self>>> {
         let this = KBox::new(
             Self {
@@ -153,9 +166,10 @@ impl<T: PerCpu> Everywhere<T> {
         Ok(this.into())
     }
 
-    /// Has the hotplug core know it, and starts it.
+    /// Adds it to the instances of the state, and starts it.
     fn add(&self) {
-        // SAFETY: The instance is in no list, in its box from here on, and removed in drop.
+        // SAFETY: The node is on no list. It stays in its box, and `drop` removes it before the box
+        // is freed.
         let error = unsafe {
             bindings::__cpuhp_state_add_instance(self.state.state, self.node.get(), false)
         };
@@ -167,7 +181,8 @@ impl<T: PerCpu> Everywhere<T> {
         }
     }
 
-    /// Starts it on the CPUs that are online. Those that come from now on start theirs.
+    /// Starts it on the CPUs that are online. CPUs that come online from now on start theirs by the
+    /// state's callback.
     fn start_online(&self) {
         let lock = HotplugLock::new();
         if T::STAGE == Stage::Prepare {
@@ -175,7 +190,8 @@ impl<T: PerCpu> Everywhere<T> {
             return online.for_each(|cpu| self.start_on(cpu));
         }
         let this: *const Self = self;
-        // SAFETY: `start_here` gets the pointer to `self` on each CPU. It returns when all have called it.
+        // SAFETY: `start_here` gets a pointer to `self` on each CPU. The call returns when all of
+        // them have returned, so `self` outlives them.
         unsafe { bindings::dtrace_on_each_cpu(Some(start_here::<T>), this.cast_mut().cast()) };
     }
 
@@ -191,7 +207,8 @@ impl<T: PerCpu> Drop for Everywhere<T> {
         if *self.added.get_mut() {
             let this = &*self;
             patch(|| {
-                // SAFETY: It is an instance. No CPU that comes or goes calls it from here on.
+                // SAFETY: The node is an instance, because `added` is set. After this no CPU that
+                // comes or goes calls it.
                 unsafe {
                     bindings::__cpuhp_state_remove_instance(
                         this.state.state,
@@ -207,18 +224,20 @@ impl<T: PerCpu> Drop for Everywhere<T> {
 
 /// # Safety
 ///
-/// `this` is an `Everywhere<T>`. Called on each CPU, with interrupts off.
+/// `this` must be a live `Everywhere<T>`. Called on each CPU with interrupts off.
 unsafe extern "C" fn start_here<T: PerCpu>(this: *mut c_void) {
-    // SAFETY: By the contract. The CPU stays this one as interrupts are off.
+    // SAFETY: By the caller's promise. Interrupts are off, so `dtrace_this_cpu()` may be called and
+    // the CPU stays this one.
     let (this, cpu) = unsafe { (&*this.cast::<Everywhere<T>>(), bindings::dtrace_this_cpu()) };
     this.start_on(cpu as usize);
 }
 
 /// # Safety
 ///
-/// Called by the hotplug core with an instance.
+/// Called by the hotplug core with the node of an instance.
 unsafe extern "C" fn online<T: PerCpu>(cpu: c_uint, node: *mut bindings::hlist_node) -> c_int {
-    // SAFETY: Instances are `Everywhere<T>`, pinned until they are removed.
+    // SAFETY: The node is the first field of an `Everywhere<T>`, which stays in place until it has
+    // been removed from the instances.
     if let Some(this) = unsafe { node.cast::<Everywhere<T>>().as_ref() } {
         this.start_on(cpu as usize);
     }
@@ -227,9 +246,9 @@ unsafe extern "C" fn online<T: PerCpu>(cpu: c_uint, node: *mut bindings::hlist_n
 
 /// # Safety
 ///
-/// Called by the hotplug core with an instance.
+/// Called by the hotplug core with the node of an instance.
 unsafe extern "C" fn offline<T: PerCpu>(cpu: c_uint, node: *mut bindings::hlist_node) -> c_int {
-    // SAFETY: Instances are `Everywhere<T>`, pinned until they are removed.
+    // SAFETY: As in `online`.
     if let Some(this) = unsafe { node.cast::<Everywhere<T>>().as_ref() } {
         this.thing.stop(cpu as usize);
     }

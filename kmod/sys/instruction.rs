@@ -3,11 +3,13 @@
 
 //! Instructions of the kernel, and breakpoints at them.
 //!
-//! An instruction is named by its function and by how many bytes behind the function's first one it begins. The kernel's kprobes
-//! know where instructions begin, and which of the kernel's own must not be stopped at; both are asked there and
-//! nowhere else.
+//! An instruction is named by its function and the number of bytes between the function's first
+//! byte and the instruction. The kernel's kprobes know where instructions begin, and at which of
+//! the kernel's own no breakpoint may be; both questions go to them and nowhere else.
 //!
-//! Invariant: nothing stays planted for an instruction that no [`Breakpoint`] stands for.
+//! Invariant: nothing stays planted at an instruction unless a [`Breakpoint`] stands for it, except
+//! where the kernel could not remove a kprobe; that one then leads to nothing, and the module stays
+//! (`instruction.c`).
 
 use super::regs::Regs;
 use super::symbols::{self, Address};
@@ -16,18 +18,22 @@ use core::ffi::CStr;
 use kernel::error::to_result;
 use kernel::prelude::*;
 
-/// What is called before an instruction is executed, in whatever context that is.
+/// Callbacks of a breakpoint, which run in whatever context the instruction is executed in.
 pub trait Hit: Send + Sync + 'static {
-    /// `regs`: all registers, as the instruction finds them.
+    /// Called before the instruction is executed. `regs`: all registers, as the instruction finds
+    /// them.
     fn hit(&self, regs: &Regs);
 
-    /// It was executed `n` times, 1 at least, without a call of `hit`: in the midst of another breakpoint's handling. Called before the
-    /// next `hit`, and by [`Breakpoint::settle`].
+    /// The instruction was executed `n` times, at least once, without a call of `hit`, while
+    /// another breakpoint was being handled. Called before the next `hit`, and by
+    /// [`Breakpoint::settle`].
     fn missed(&self, n: u64);
 }
 
-/// Functions of the kernel's whose loads and stores may fault in probe context. A breakpoint there would be the second of two that are handled,
-/// one within the other, and one in what handles the fault a third, which kprobes take for the end (`reenter_kprobe()` of Linux 7.2).
+/// Functions of the kernel whose loads and stores may fault in probe context. Such a fault in the
+/// handling of one breakpoint would meet the second breakpoint, set here, and a breakpoint in the
+/// fault's own handling would be a third, which kprobes treat as fatal (`reenter_kprobe()` of Linux
+/// 7.2).
 const CAREFUL: [&CStr; 4] = [
     c"copy_from_kernel_nofault",
     c"copy_from_user_nofault",
@@ -35,13 +41,15 @@ const CAREFUL: [&CStr; 4] = [
     c"rep_movs_alternative",
 ];
 
-/// An instruction's address.
+/// The address of an instruction.
 #[derive(Clone, Copy)]
 pub struct Instruction(Address);
 
 impl Instruction {
-    /// What begins `offset` bytes behind the first of function `func` of `module` (`None`: of the kernel itself). `None`: there is no
-    /// such function, or it ends before.
+    /// Returns the instruction that begins `offset` bytes behind the first byte of function `func`
+    /// of `module` (`None`: of the kernel itself). Returns `None` if there is no such function, or
+    /// it ends before that. Whether an instruction begins there is not checked; see
+    /// [`Self::can_stop`].
     pub fn find(module: Option<&[u8]>, func: &[u8], offset: usize) -> Result<Option<Self>> {
         let mut name = KVec::new();
         if let Some(module) = module {
@@ -66,9 +74,11 @@ impl Instruction {
         Ok(is_inside.then_some(Self(addr)))
     }
 
-    /// Whether it is one of the loads and stores of what is [careful](CAREFUL).
+    /// Whether it is a load or store, in one of the [careful](CAREFUL) functions, that is expected
+    /// to fault.
     fn may_fault(self) -> Result<bool> {
-        // SAFETY: The function takes an address and returns a pointer, to nothing where no fault is expected there.
+        // SAFETY: `search_exception_tables()` takes any address, and returns a pointer, null if no
+        // fault is expected there. The pointer is only compared with null.
         let expected = unsafe {
             symbols::lookup(c"search_exception_tables")?.call([self.0.get(), 0, 0, 0, 0])
         };
@@ -83,12 +93,13 @@ impl Instruction {
         Ok(false)
     }
 
-    /// Whether a breakpoint can be set at it. `ENOMEM`: nobody knows.
+    /// Whether a breakpoint can be set at it. Fails with `ENOMEM` if there was no memory to find
+    /// out. May sleep.
     pub fn can_stop(self) -> Result<bool> {
         if self.may_fault()? {
             return Ok(false);
         }
-        // SAFETY: kprobes take any number for an address.
+        // SAFETY: The helper takes any number as address, because kprobes check it.
         match to_result(unsafe { bindings::dtrace_breakpoint_try(self.0.get()) }) {
             Err(ENOMEM) => Err(ENOMEM),
             tried => Ok(tried.is_ok()),
@@ -98,35 +109,37 @@ impl Instruction {
 
 #[repr(C)]
 struct Hook<H> {
-    // First, so that a pointer to it is a pointer to the whole.
+    // Must be first: a pointer to it is a pointer to the whole.
     raw: bindings::dtrace_instruction,
     handler: H,
 }
 
-/// How many are removed with one wait: whoever loads a module waits meanwhile.
+/// How many breakpoints are removed with one wait: a task that loads a module waits meanwhile.
 const AT_ONCE: usize = 64;
 
-/// A breakpoint that is set. Dropping it removes it, and waits until no CPU is in its handler.
+/// A breakpoint that is set. Dropping it removes it, and waits until no CPU is in its handler. May
+/// sleep.
 pub struct Breakpoint<H: Hit> {
-    // Null where it has been removed already.
+    // Null if it has been removed already.
     raw: *mut bindings::dtrace_breakpoint,
     // Outlives the breakpoint, which is removed first.
     hook: KBox<Hook<H>>,
 }
 
-// SAFETY: Breakpoints are set and removed from anywhere; the handler is `Sync`.
+// SAFETY: Breakpoints may be set and removed by any task; the handler is `Send` and `Sync`.
 unsafe impl<H: Hit> Send for Breakpoint<H> {}
 // SAFETY: As above.
 unsafe impl<H: Hit> Sync for Breakpoint<H> {}
 
 impl<H: Hit> Breakpoint<H> {
-    /// Sets one.
+    /// Sets a breakpoint. May sleep.
     pub fn set(at: Instruction, handler: H) -> Result<Self> {
         let hit = Some(on_hit::<H> as unsafe extern "C" fn(_, _, _));
         let raw = bindings::dtrace_instruction { hit };
         let hook = KBox::new(Hook { raw, handler }, GFP_KERNEL)?;
         let ptr = core::ptr::from_ref(&*hook).cast_mut().cast();
-        // SAFETY: The hook stays until the breakpoint is removed.
+        // SAFETY: The hook stays in its box until the breakpoint has been removed, and begins with
+        // the `dtrace_instruction`.
         let raw = unsafe { bindings::dtrace_breakpoint_set(at.0.get(), ptr) };
         Ok(Self {
             raw: kernel::error::from_err_ptr(raw)?,
@@ -134,26 +147,28 @@ impl<H: Hit> Breakpoint<H> {
         })
     }
 
-    /// Calls `missed` for what it has not been told yet.
+    /// Calls `missed` for the executions that have not been reported yet.
     pub fn settle(&self) {
-        // SAFETY: It is set.
+        // SAFETY: The breakpoint is set: `raw` is null only in values that `remove` is about to
+        // drop.
         let lost = unsafe { bindings::dtrace_breakpoint_lost(self.raw) };
         if lost > 0 {
             self.hook.handler.missed(lost);
         }
     }
 
-    /// Removes many, as fast as a few.
+    /// Removes many breakpoints, with a wait for each [`AT_ONCE`] of them. May sleep.
     pub fn remove(mut all: KVVec<Self>) {
         let mut raw = KVVec::new();
         for one in all.iter_mut() {
-            // One that finds no room is removed by itself.
+            // One that `raw` has no memory for is removed by its own `drop`.
             if raw.push(one.raw, GFP_KERNEL).is_ok() {
                 one.raw = core::ptr::null_mut();
             }
         }
         for some in raw.chunks_mut(AT_ONCE) {
-            // SAFETY: They were set, and are removed once. Their hooks are dropped when this has returned.
+            // SAFETY: The breakpoints are set, and each is removed once, because its `raw` is null
+            // now. Their hooks are dropped after the call, when no CPU is in their handlers.
             unsafe { bindings::dtrace_breakpoints_remove(some.as_mut_ptr(), some.len()) };
         }
     }
@@ -162,7 +177,7 @@ impl<H: Hit> Breakpoint<H> {
 impl<H: Hit> Drop for Breakpoint<H> {
     fn drop(&mut self) {
         if !self.raw.is_null() {
-            // SAFETY: It was set, and is removed once.
+            // SAFETY: The breakpoint is set, and is removed once. The hook is dropped afterwards.
             unsafe { bindings::dtrace_breakpoints_remove(&mut self.raw, 1) };
         }
     }
@@ -170,13 +185,14 @@ impl<H: Hit> Drop for Breakpoint<H> {
 
 /// # Safety
 ///
-/// Called by `instruction.c` with the hook of a `Breakpoint<H>`, and registers that stay during the call.
+/// Called by `instruction.c` with the hook of a live `Breakpoint<H>`, and registers that stay valid
+/// and unchanged during the call.
 unsafe extern "C" fn on_hit<H: Hit>(
     hook: *mut bindings::dtrace_instruction,
     regs: *mut bindings::pt_regs,
     lost: u64,
 ) {
-    // SAFETY: By the caller's promise.
+    // SAFETY: By the caller's promise; the hook begins with its `raw`.
     let (hook, regs) = unsafe { (&*hook.cast::<Hook<H>>(), Regs::from_ptr(regs)) };
     if lost > 0 {
         hook.handler.missed(lost);

@@ -1,23 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! From the address of a traced function to what is known of it, in probe context.
+//! From the address of a traced function to what is known about it, in probe context.
 //!
-//! Open addressing over pointers to the values, which tell their addresses themselves, at most an eighth full. What was
-//! [asked to be](IpMap::prefer) is found at the first look, until another of the same slot is or the table is replaced, and so is nearly
-//! all of the rest. A look-up takes no lock and is in no RCU read-side section, since it runs before the framework has looked where it
-//! is. But it does not sleep, and that is enough for [`synchronize_tasks`].
+//! The map is a hash table with open addressing. Its slots are pointers to values, which hold their
+//! addresses themselves; at most an eighth of the slots is in use. A value for which that was
+//! [requested](IpMap::prefer) is found in the first slot that a look-up examines, until another
+//! value of the same slot is requested or the table is replaced; so are nearly all others. A
+//! look-up takes no lock and is in no RCU read-side critical section, because it runs before the
+//! framework has checked its context. But it does not sleep, and that is enough for
+//! [`synchronize_tasks`].
 //!
-//! Values come and go with kernel modules, which must not make the map grow for ever. A removed value is therefore kept, and taken
-//! up again when a value that [is the same](Keyed::key) is added, at whatever address. Its slot is left to it, or to the next that looks
-//! for one there. A full table is replaced by one that fits what it still holds, and given back after a wait, which is a kernel worker's: a task of the least
-//! priority can make it long, and whoever adds values has locks that everybody needs.
+//! Values come and go with kernel modules, which must not make the map grow for ever. So a removed
+//! value is kept, and used again when a value with the same [key](Keyed::key) is added, at whatever
+//! address. Its slot stays its own until an added value takes it. A full table is replaced by one
+//! that fits what it still holds, and is freed after a wait. A worker does that wait, because a
+//! task of the least priority can make it long, and the task that adds values holds locks that
+//! everybody needs.
 //!
 //! Invariants:
-//! - `table` points to the `Inner::table`, and every slot that is not null into one of `Inner::chunks`, which give nothing back before
-//!   the map is dropped.
-//! - A slot never becomes null again, so that a look-up finds what is behind it. From the slot that its address hashes to on, a value
-//!   is found before a null.
+//! - `table` points to the `Inner::table`. Every slot that is not null points into one of
+//!   `Inner::chunks`, which free nothing before the map is dropped.
+//! - A slot never becomes null again, so a look-up finds what is behind it: from the slot that a
+//!   value's address hashes to, the value is found before any null.
 
 use super::deferred::{Chore, Deferred};
 use super::rculist::synchronize_tasks;
@@ -27,32 +32,32 @@ use kernel::alloc::{KBox, KVVec};
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Mutex};
 
-/// How many slots there are for each value, at least.
+/// The number of slots for each value, at least.
 const SLOTS_PER_VALUE: usize = 8;
 
 /// What can be put into an [`IpMap`].
 pub trait Keyed: Unpin {
-    /// Its address; 0 while it has none.
+    /// Returns its address; 0 if it has none.
     fn ip(&self) -> usize;
 
-    /// Who it is, wherever it is.
+    /// Returns what identifies it, wherever it is.
     fn key(&self) -> u64;
 
-    /// Moves it to another address, or to none.
+    /// Moves it to another address, or to none (0).
     fn move_to(&self, ip: usize);
 }
 
-/// The map. The kernel's own atomics are function calls in a module, hence those of `core`.
+/// The map. It uses the atomics of `core`, because the kernel's own are function calls in a module.
 pub struct IpMap<T> {
     table: AtomicPtr<Table<T>>,
     inner: Pin<KBox<Mutex<Inner<T>>>>,
     replaced: Pin<KBox<Deferred<Replaced<T>>>>,
 }
 
-/// Tables that were replaced, to be given back.
+/// Tables that were replaced and are to be freed.
 struct Replaced<T>(Pin<KBox<Mutex<Chain<T>>>>);
 
-/// The first of tables that lead to each other.
+/// The first table of a linked list.
 type Chain<T> = Option<KBox<Table<T>>>;
 
 struct Inner<T> {
@@ -60,12 +65,12 @@ struct Inner<T> {
     chunks: KVVec<KVVec<T>>,
     // Values without an address.
     spare: KVVec<Spare<T>>,
-    // Slots that are not null.
+    // The number of slots that are not null.
     used: usize,
     live: usize,
 }
 
-/// A value of one of the chunks that is not in use; null: taken up again.
+/// A value of one of the chunks that has no address. A null pointer: the value is in use again.
 struct Spare<T> {
     key: u64,
     value: *const T,
@@ -74,17 +79,19 @@ struct Spare<T> {
 struct Table<T> {
     slots: KVVec<AtomicPtr<T>>,
     mask: usize,
-    /// Another one that is to be given back.
+    /// The next table that is to be freed.
     next: Chain<T>,
 }
 
-// SAFETY: Values are shared and dropped where the map is; all else is atomic or behind the mutex.
+// SAFETY: Values are shared with all threads and dropped with the map. The table pointer is atomic,
+// and the rest is behind mutexes.
 unsafe impl<T: Send + Sync> Send for IpMap<T> {}
 // SAFETY: As above.
 unsafe impl<T: Send + Sync> Sync for IpMap<T> {}
-// SAFETY: A table that was replaced is dropped, and its values are not looked at.
+// SAFETY: A replaced table is only dropped, which does not access the values that its slots point
+// to.
 unsafe impl<T> Send for Replaced<T> {}
-// SAFETY: It is behind a mutex.
+// SAFETY: The tables are behind a mutex.
 unsafe impl<T> Sync for Replaced<T> {}
 
 impl<T> Replaced<T> {
@@ -93,7 +100,7 @@ impl<T> Replaced<T> {
         Ok(Self(KBox::pin_init(none, GFP_KERNEL)?))
     }
 
-    /// Takes another one.
+    /// Adds a table.
     fn push(&self, mut table: KBox<Table<T>>) {
         let mut first = self.0.lock();
         table.next = first.take();
@@ -112,13 +119,13 @@ impl<T> Chore for Replaced<T> {
 }
 
 impl<T> Drop for Replaced<T> {
-    /// Nobody looks into the map any more.
+    /// Called when no look-up uses the map any more.
     fn drop(&mut self) {
         give_back(self.0.lock().take());
     }
 }
 
-/// Drops tables one after another, not each within the one before.
+/// Drops tables one after another. Dropping the first would drop the others recursively.
 fn give_back<T>(mut first: Chain<T>) {
     while let Some(mut table) = first {
         first = table.next.take();
@@ -126,7 +133,7 @@ fn give_back<T>(mut first: Chain<T>) {
 }
 
 impl<T: Keyed> IpMap<T> {
-    /// An empty map.
+    /// Returns an empty map. May sleep.
     pub fn new() -> Result<Self> {
         let mut first = KBox::new(Table::with_room(0)?, GFP_KERNEL)?;
         let table = AtomicPtr::new(core::ptr::from_mut(&mut *first));
@@ -146,23 +153,26 @@ impl<T: Keyed> IpMap<T> {
         })
     }
 
-    /// The value at `ip`, which is not 0. For any context.
+    /// Returns the value at `ip`, which must not be 0. May be called in any context.
     #[inline]
     pub fn get(&self, ip: usize) -> Option<&T> {
-        // SAFETY: By the module's invariant it points to the current table. One that is replaced meanwhile is given back after a
-        // wait for this, which does not sleep.
+        // SAFETY: By the module's invariant the pointer is to the current table, and the acquire
+        // load pairs with the release store that published it. A table that is replaced meanwhile
+        // is freed only after `synchronize_tasks()`, which waits for this code, because it does not
+        // sleep.
         let table = unsafe { &*self.table.load(Ordering::Acquire) };
         table.find(ip).map(|(_, value)| value)
     }
 
-    /// Adds values, at addresses that have none.
+    /// Adds values. No value of the map may have one of their addresses. After an error nothing was
+    /// added. May sleep.
     pub fn extend(&self, mut values: KVVec<T>) -> Result {
         let mut inner = self.inner.lock();
         let inner = &mut *inner;
         self.make_room(inner, values.len())?;
         inner.chunks.reserve(1, GFP_KERNEL)?;
 
-        // Nothing fails from here on.
+        // Nothing below can fail.
         sort(&mut inner.spare, |a, b| a.key < b.key);
         let Inner {
             table,
@@ -177,7 +187,7 @@ impl<T: Keyed> IpMap<T> {
         };
         values.retain(|value| match take(spare, value.key()) {
             Some(old) => {
-                // SAFETY: A spare value lives as long as `self`.
+                // SAFETY: A spare value lies in one of the chunks, which live as long as `self`.
                 let old = unsafe { &*old };
                 old.move_to(value.ip());
                 put(old);
@@ -187,14 +197,14 @@ impl<T: Keyed> IpMap<T> {
         });
         spare.retain(|spare| !spare.value.is_null());
         values.iter().for_each(put);
-        // There is room; a chunk's own memory stays where it is.
+        // There is room: it was reserved above. The chunk's elements do not move, only its header.
         if !values.is_empty() {
             inner.chunks.push(values, GFP_KERNEL)?;
         }
         Ok(())
     }
 
-    /// Forgets the value at `ip`. It stays readable for those that found it before.
+    /// Forgets the value at `ip`. Look-ups that have found it can still use it. May sleep.
     pub fn remove(&self, ip: usize) {
         let mut inner = self.inner.lock();
         let Some(value) = self.get(ip) else {
@@ -206,12 +216,13 @@ impl<T: Keyed> IpMap<T> {
             key: value.key(),
             value: core::ptr::from_ref(value),
         };
-        // Without memory for it the value is not used again, no more.
+        // If there is no memory for it, the value is just never used again.
         let _ = inner.spare.push(spare, GFP_KERNEL);
     }
 
-    /// Lets the values at `ips` be found at the first look: each changes places with whoever is found there. Between the two it may not be
-    /// found at all, as nobody may ask for yet.
+    /// Makes the values at `ips` be found in the first slot that a look-up examines: each changes
+    /// places with the value that is found there. Between the two stores the other value may not be
+    /// found, so this must be done before any look-up needs it. May sleep.
     pub fn prefer(&self, ips: impl Iterator<Item = usize>) {
         let inner = self.inner.lock();
         for ip in ips {
@@ -219,25 +230,27 @@ impl<T: Keyed> IpMap<T> {
             let (Some((slot, value)), Some(other)) = (inner.table.find(ip), other) else {
                 continue;
             };
-            // The other one, if it is found by that slot, is found here too: there is no null in between.
+            // The other value can still be found: its own sequence leads through `first` and on to
+            // this slot, because there is no null in between.
             slot.store(core::ptr::from_ref(other).cast_mut(), Ordering::Release);
             first.store(core::ptr::from_ref(value).cast_mut(), Ordering::Release);
         }
     }
 
-    /// Sees to it that the table is at most an eighth full with `more` addresses.
+    /// Makes sure that at most an eighth of the table is used with `more` further addresses.
     fn make_room(&self, inner: &mut Inner<T>, more: usize) -> Result {
         let total = inner.used.checked_add(more).ok_or(ENOMEM)?;
         if total.checked_mul(SLOTS_PER_VALUE).ok_or(ENOMEM)? <= inner.table.slots.len() {
             return Ok(());
         }
-        // With a quarter to spare, lest the next few values be too many again.
+        // A quarter more, so that the next few values do not fill it again.
         let room = inner.live.checked_add(more).ok_or(ENOMEM)?;
         let room = room.checked_add(room / 4).ok_or(ENOMEM)?;
         let mut new = KBox::new(Table::with_room(room)?, GFP_KERNEL)?;
         let mut used = 0usize;
         for slot in inner.table.slots.iter() {
-            // SAFETY: By the module's invariant it is null or lives as long as `self`.
+            // SAFETY: By the module's invariant the slot is null or points to a value that lives as
+            // long as `self`.
             let value = unsafe { slot.load(Ordering::Relaxed).as_ref() };
             if let Some(value) = value.filter(|value| value.ip() != 0) {
                 used = used.wrapping_add(usize::from(new.put(value)));
@@ -246,7 +259,8 @@ impl<T: Keyed> IpMap<T> {
         self.table
             .store(core::ptr::from_mut(&mut *new), Ordering::Release);
         let old = core::mem::replace(&mut inner.table, new);
-        // Where there was nothing to find there is nobody who looks for it.
+        // If the old table never had a value, no function leads here yet, so no look-up can be in
+        // it, and it may be dropped at once.
         if core::mem::replace(&mut inner.used, used) > 0 {
             self.replaced.chore().push(old);
             self.replaced.ask();
@@ -254,7 +268,7 @@ impl<T: Keyed> IpMap<T> {
         Ok(())
     }
 
-    /// Whether the value at `ip` is found at the first look.
+    /// Whether the value at `ip` is found in the first slot that a look-up examines.
     #[cfg(test)]
     pub fn is_first(&self, ip: usize) -> bool {
         let inner = self.inner.lock();
@@ -262,7 +276,8 @@ impl<T: Keyed> IpMap<T> {
         first.is_some_and(|value| value.ip() == ip)
     }
 
-    /// How many slots, and how many values, in use or not, there is memory for.
+    /// Returns the number of slots, and the number of values that there is memory for, in use or
+    /// not.
     #[cfg(test)]
     pub fn room(&self) -> (usize, usize) {
         let inner = self.inner.lock();
@@ -271,7 +286,7 @@ impl<T: Keyed> IpMap<T> {
     }
 }
 
-/// Takes the value of this key out of `spare`, which is sorted.
+/// Takes the value with this key out of `spare`, which must be sorted by key.
 fn take<T>(spare: &mut [Spare<T>], key: u64) -> Option<*const T> {
     let mut at = spare.partition_point(|s| s.key < key);
     loop {
@@ -302,21 +317,22 @@ impl<T: Keyed> Table<T> {
         })
     }
 
-    /// The slot that a count comes to, and its value.
+    /// Returns slot `at`, modulo the table's size, and its value.
     #[inline]
     fn slot(&self, at: usize) -> (&AtomicPtr<T>, Option<&T>) {
-        // SAFETY: There are as many slots as the mask, whose bits are all set up to the highest, has numbers.
+        // SAFETY: The index is at most `mask`, and the table has `mask + 1` slots.
         let slot = unsafe { self.slots.get_unchecked(at & self.mask) };
-        // SAFETY: By the module's invariant it is null or lives as long as the map, and so this table.
+        // SAFETY: By the module's invariant the slot is null or points to a value that lives as
+        // long as the map, and so as long as this table.
         (slot, unsafe { slot.load(Ordering::Acquire).as_ref() })
     }
 
-    /// The value at `ip`, and the first slot where it is found.
+    /// Returns the value at `ip`, and the first slot in which it is found.
     #[inline]
     fn find(&self, ip: usize) -> Option<(&AtomicPtr<T>, &T)> {
         let mut at = hash(ip);
         loop {
-            // Ends, for most of the slots are null.
+            // This ends, because most of the slots are null.
             let (slot, value) = self.slot(at);
             let value = value?;
             if value.ip() == ip {
@@ -326,12 +342,13 @@ impl<T: Keyed> Table<T> {
         }
     }
 
-    /// Puts a value into the first slot where it can be found; whether that was null.
+    /// Puts a value into the first slot where it can be found. Returns whether that slot was null.
     fn put(&self, value: &T) -> bool {
         let mut at = hash(value.ip());
         loop {
             let (slot, found) = self.slot(at);
-            // One without an address finds its way anew, and its own slot may be one that it had before.
+            // A value without an address gives up its slot: if it is added again it gets a slot
+            // anew. That slot may be one that it had before.
             if found.is_none_or(|found| found.ip() == 0 || found.ip() == value.ip()) {
                 slot.store(core::ptr::from_ref(value).cast_mut(), Ordering::Release);
                 return found.is_none();
@@ -341,7 +358,7 @@ impl<T: Keyed> Table<T> {
     }
 }
 
-/// Spreads addresses, which are multiples of 16 mostly.
+/// Spreads addresses, most of which are multiples of 16.
 #[inline]
 fn hash(ip: usize) -> usize {
     ip.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40

@@ -6,23 +6,24 @@
 use super::nofault::Unreachable;
 use crate::bindings;
 
-/// Address of the task that holds the mutex at `addr`, 0 where none does.
+/// Returns the address of the task that holds the mutex at `addr`, 0 if no task does.
 pub fn mutex_owner(addr: u64) -> Result<u64, Unreachable> {
     let mut owner = 0;
-    // SAFETY: `owner` is valid for the write; the load from `addr` does not fault.
+    // SAFETY: `owner` is valid for the write; the load from `addr` may fault and is caught.
     match unsafe { bindings::dtrace_mutex_owner(&mut owner, addr) } {
         0 => Ok(owner),
         _ => Err(Unreachable),
     }
 }
 
-/// Who holds a lock for readers and writers.
+/// The holders of a reader-writer lock.
 pub struct Holders(u32);
 
 impl Holders {
-    /// Of the `rwlock_t` at `addr`.
+    /// Reads those of the `rwlock_t` at `addr`. Also fails on kernels without queued reader-writer
+    /// locks, and with `PREEMPT_RT`.
     pub fn of(addr: u64) -> Result<Self, Unreachable> {
-        // SAFETY: The load from `addr` does not fault.
+        // SAFETY: The load from `addr` may fault and is caught.
         let state = unsafe { bindings::dtrace_rwlock(addr) };
         u32::try_from(state).map(Self).map_err(|_| Unreachable)
     }
@@ -31,17 +32,17 @@ impl Holders {
         self.0 & bit != 0
     }
 
-    /// One or more readers.
+    /// Whether one or more readers hold it.
     pub fn readers(&self) -> bool {
         self.has(bindings::dtrace_holders_DTRACE_RWLOCK_READERS)
     }
 
-    /// A writer.
+    /// Whether a writer holds it.
     pub fn writer(&self) -> bool {
         self.has(bindings::dtrace_holders_DTRACE_RWLOCK_WRITER)
     }
 
-    /// A writer waits.
+    /// Whether a writer waits for it.
     pub fn writer_waits(&self) -> bool {
         self.has(bindings::dtrace_holders_DTRACE_RWLOCK_WRITER_WAITS)
     }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Files that processes map to execute them: programs, and libraries when their dynamic linker loads them.
+//! Files that processes map for execution: programs, and libraries when the dynamic linker loads
+//! them.
 //!
-//! The kernel tells its uprobes of every mapping of a file, with a function that is traced here. It is called by the task that maps,
-//! before that can execute what it has mapped.
+//! The kernel calls `uprobe_mmap()` for every mapping of a file, and that function is traced here.
+//! The task that maps the file calls it, before it can execute what it has mapped.
 
 use super::audience::{Crowd, Source};
 use super::places::{At, Call, Passed, Places};
@@ -13,7 +14,7 @@ use crate::bindings;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// A file, and its contents so far: one that has been written to since is another.
+/// Identifies a file with its present contents: after a write it is another one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FileId {
     device: u32,
@@ -23,21 +24,23 @@ pub struct FileId {
 }
 
 impl FileId {
-    /// That of the file which a text is in.
+    /// Returns the identity of the file that a text is in; `None` if it is in no file.
     pub fn of(text: &Text) -> Option<Self> {
         let mut id = bindings::dtrace_file_id::default();
         if !text.has_file() {
             return None;
         }
-        // SAFETY: The file is open; `id` is valid for the write.
+        // SAFETY: The text keeps its file open; `id` is valid for the write.
         unsafe { bindings::dtrace_file_identify(text.file(), &mut id) };
         Some(Self::from(id))
     }
 
-    /// That of the file which the current task has mapped there, if that is text to execute.
+    /// Returns the identity of the file that the current task has mapped at `vma`, if that is text
+    /// to execute.
     fn mapped(vma: u64) -> Option<Self> {
         let mut id = bindings::dtrace_file_id::default();
-        // SAFETY: The traced function is passed a mapping of the current memory, which is locked; `id` is valid for the write.
+        // SAFETY: `vma` is the argument of `uprobe_mmap()`: a mapping whose memory's lock the
+        // caller of that function holds, so mapping and file stay. `id` is valid for the write.
         let is_text = unsafe {
             bindings::dtrace_mapped_text(vma as *const bindings::vm_area_struct, &mut id)
         };
@@ -56,9 +59,10 @@ impl From<bindings::dtrace_file_id> for FileId {
     }
 }
 
-/// Who is told of files. Called by the task that has mapped one, with the lock of its mappings held; nothing of it may sleep.
+/// A listener for mapped files. It is called by the task that has mapped one, with the lock of its
+/// mappings held; it must not sleep.
 pub trait Maps: Send + Sync + 'static {
-    /// The current process can execute the text of this file from now on.
+    /// From now on the current process can execute the text of this file.
     fn mapped(&self, file: FileId);
 }
 
@@ -78,13 +82,14 @@ impl<M: Maps> Passed for Told<M> {
     fn missed(&self, _place: usize) {}
 }
 
-/// Tells each of a crowd of files, until it is dropped, which waits until nobody is being told.
+/// The hook: calls each member of a crowd for each file. Dropping it waits until none of them is
+/// being called.
 pub struct Mappings<M: Maps>(Places<Told<M>>);
 
 impl<M: Maps> Source for Mappings<M> {
     type Ear = M;
 
-    /// `ENOENT`: the kernel does not have the place.
+    /// Fails with `ENOENT` if the kernel does not have the function.
     fn begin(crowd: &Arc<Crowd<M>>) -> Result<Self> {
         let told = Arc::new(Told(crowd.clone()), GFP_KERNEL)?;
         let place = At::Entry(&[c"uprobe_mmap"]);

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Safe wrappers over what the `kernel` crate lacks.
+//! Safe wrappers over the kernel interfaces that the `kernel` crate lacks.
 //!
-//! It knows [`bindings`](crate::bindings), and of the engine the claim on a CPU, which only [`percpu`] can make, its memory,
-//! which [`mem`] provides, the accounts that [`vtime`] keeps, and the rights and records that [`paths`] and [`remote`] read for it;
-//! nothing of what is built on top.
+//! This layer uses [`bindings`](crate::bindings), `uapi`, the crates `dtrace_insn` and
+//! `dtrace_unwind`, and these parts of the engine: the claim on a CPU, which only [`percpu`] and
+//! [`crosscall`] make; its memory, which [`mem`] provides; the accounts that [`vtime`] keeps; and
+//! the rights, records and stacks that [`privilege`], [`paths`], [`remote`] and [`unwind`] hand to
+//! it. It uses nothing that is built on top of it.
 //!
-//! This folder and `bindings` hold all of the module's `unsafe` code but the engine's own memory. Everything above relies on
-//! two proofs that are values: a [`percpu::CpuGuard`] means probe context on this CPU, and a [`rculist::Writer`] means
-//! the right to change what probe context reads. Lines that depend on the kernel's version or on the
-//! architecture are here too.
+//! This folder, `bindings` and the engine's `mem` hold the module's `unsafe` code (INV-39).
+//! Everything above relies on two proofs that are values: a [`percpu::CpuGuard`] proves probe
+//! context on this CPU, and a [`rculist::Writer`] is the right to change what probe context reads.
+//! Lines that depend on the kernel's version or on the architecture belong here too.
 
 #![allow(unsafe_code)]
 

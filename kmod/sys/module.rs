@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Kernel modules that come and go.
+//! Kernel modules that are loaded and unloaded.
 
 use crate::bindings;
 use core::borrow::Borrow;
@@ -10,21 +10,22 @@ use core::ffi::{c_int, c_void, CStr};
 use core::marker::PhantomPinned;
 use kernel::prelude::*;
 
-/// A module, as a notification names it.
+/// A module that a notification is about.
 pub struct Module(*mut bindings::module);
 
 impl Module {
-    /// Its name.
+    /// Returns its name.
     pub fn name(&self) -> &[u8] {
-        // SAFETY: The module is valid during the notification, and its name is a C string within it.
+        // SAFETY: The module is valid during the notification (or as long as the creator of the
+        // value has promised), and its name is a C string within it.
         unsafe { CStr::from_char_ptr((&raw const (*self.0).name).cast()) }.to_bytes()
     }
 
-    /// The module at `module`.
+    /// Returns the module at `module`.
     ///
     /// # Safety
     ///
-    /// It must stay as long as what is returned.
+    /// The module must stay at least as long as the returned value.
     pub(super) unsafe fn new(module: *mut bindings::module) -> Self {
         Self(module)
     }
@@ -34,29 +35,32 @@ impl Module {
     }
 }
 
-/// The value of a parameter of this module, which kernels before 7.3 give by reference.
+/// Returns the value of a parameter of this module, which kernels before 7.3 pass by reference.
 pub fn parameter<T: Copy>(value: impl Borrow<T>) -> T {
     *value.borrow()
 }
 
-/// Who wants to know.
+/// Callbacks for module events. They run in process context and may sleep.
 pub trait Events: Send + Sync + 'static {
-    /// Whether it is told of a module's end only after kprobes are, which have given up their probes in it then.
+    /// Whether `going` is called only after kprobes have given up their probes in the module.
     const AFTER_KPROBES: bool = false;
 
-    /// The module has started. Its initial code is still there.
+    /// The module has started. Its initialization code is still there.
     fn live(&self, module: &Module);
 
-    /// The module has ended, or failed to start; its code is still there. May come without `live`.
+    /// The module has ended, or failed to start; its code is still there. May be called without
+    /// `live`.
     fn going(&self, module: &Module);
 }
 
-/// Before the kernel's own tracing, which must find a module that goes without hooks of ours, and has the priorities 0 and 1.
+/// Before the kernel's own tracing, which has the priorities 0 and 1: it must find a module that
+/// goes without our hooks.
 const FIRST: c_int = 2;
-/// After it.
+/// After the kernel's own tracing.
 const LAST: c_int = -1;
 
-/// A registration for module events. They may come at once, and none comes any more when it is dropped.
+/// A registration for module events. They may arrive before `new` returns, and none arrives once
+/// the value is dropped. Dropping it may sleep.
 #[pin_data(PinnedDrop)]
 pub struct Notifier<T: Events> {
     block: UnsafeCell<bindings::notifier_block>,
@@ -65,13 +69,13 @@ pub struct Notifier<T: Events> {
     _pin: PhantomPinned,
 }
 
-// SAFETY: The block is touched by the kernel's chain only, under its lock.
+// SAFETY: Only the kernel's notifier chain accesses the block, under its lock.
 unsafe impl<T: Events> Send for Notifier<T> {}
 // SAFETY: As above; `T` is `Sync`.
 unsafe impl<T: Events> Sync for Notifier<T> {}
 
 impl<T: Events> Notifier<T> {
-    /// Registers.
+    /// Registers for events. May sleep.
     pub fn new(events: T) -> Result<Pin<KBox<Self>>> {
         let notifier = KBox::pin_init(
             pin_init!(Self {
@@ -85,14 +89,15 @@ impl<T: Events> Notifier<T> {
             }),
             GFP_KERNEL,
         )?;
-        // SAFETY: The block is pinned and unregistered in drop. The call fails only for a block that is registered.
+        // SAFETY: The block is pinned, and `drop` unregisters it. The call fails only for a block
+        // that is registered already.
         kernel::error::to_result(unsafe {
             bindings::register_module_notifier(notifier.block.get())
         })?;
         Ok(notifier)
     }
 
-    /// Who is told.
+    /// Returns the callbacks.
     pub(super) fn events(&self) -> &T {
         &self.events
     }
@@ -101,21 +106,24 @@ impl<T: Events> Notifier<T> {
 #[pinned_drop]
 impl<T: Events> PinnedDrop for Notifier<T> {
     fn drop(self: Pin<&mut Self>) {
-        // SAFETY: The block is registered, or its registration failed and this finds nothing. Waits for running calls.
+        // SAFETY: The block is registered, or the registration failed and the call finds nothing.
+        // It waits for callbacks that are running.
         unsafe { bindings::unregister_module_notifier(self.block.get()) };
     }
 }
 
 /// # Safety
 ///
-/// Called by the module notifier chain with the block of a `Notifier<T>`.
+/// Called by the module notifier chain with the block of a live `Notifier<T>`; `data` must be the
+/// module.
 unsafe extern "C" fn on_event<T: Events>(
     block: *mut bindings::notifier_block,
     event: usize,
     data: *mut c_void,
 ) -> c_int {
     let block: *mut UnsafeCell<bindings::notifier_block> = block.cast();
-    // SAFETY: The block is that field of a `Notifier<T>`; an `UnsafeCell` is transparent.
+    // SAFETY: By the caller's promise the block is that field of a live `Notifier<T>`; an
+    // `UnsafeCell` is transparent.
     let notifier = unsafe { &*kernel::container_of!(block, Notifier<T>, block) };
     let module = Module(data.cast());
     match event as u32 {

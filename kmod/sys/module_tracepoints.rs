@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! The tracepoints of modules, which come and go with them.
+//! The tracepoints of modules, which come and go with the modules.
 //!
-//! Each module has a set of hooks of its own, with a number that no other gets. Invariant: sets are made only while a
-//! [`follow`]ed notifier tells of a module, or at its beginning, and that same notifier drops a set before the module's
-//! end is over. Who drops the notifier has nothing attached any more. So no hook outlives its tracepoint.
+//! Each module has a set of hooks with a number that no other set gets. Invariant: sets are made
+//! only while a [`follow`]ed notifier reports a module, or at its beginning, and the same notifier
+//! drops a set before the notification of the module's end returns. When the notifier is dropped,
+//! nothing is attached any more. So no hook outlives its tracepoint.
 
 use super::module::{Events, Module, Notifier};
 use super::symbols;
@@ -16,12 +17,13 @@ use kernel::alloc::KVVec;
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
 
-/// Who wants to know of modules' tracepoints.
+/// Callbacks for modules with tracepoints.
 pub trait Follow<T: Hit>: Send + Sync + 'static {
-    /// A module has started, or was there at the beginning: its hooks may be made.
+    /// A module has started, or was loaded at the beginning: its hooks may be made. Called a second
+    /// time for a module that starts just at the beginning.
     fn live(&self, module: &Module, maker: Maker<'_, T>);
 
-    /// A module goes: nothing of its set is attached when this returns.
+    /// A module is being unloaded: nothing of its set may be attached when this returns.
     fn going(&self, set: u32);
 }
 
@@ -32,8 +34,9 @@ pub struct Maker<'a, T: Hit> {
 }
 
 impl<T: Hit> Maker<'_, T> {
-    /// Makes a hook for each tracepoint of the module of which `make` makes a value, given the set's number and the hook's
-    /// index. Nothing is made if the module has its hooks already, or no tracepoints.
+    /// Makes a hook for each tracepoint of the module for which `make` returns a value; `make` gets
+    /// the set's number, the tracepoint, and the hook's index. Makes nothing if the module has its
+    /// hooks already, or has no tracepoints.
     pub fn make(
         self,
         mut make: impl FnMut(u32, &Description<'_>, usize) -> Result<Option<T>>,
@@ -46,7 +49,8 @@ impl<T: Hit> Maker<'_, T> {
         let number = state.next;
         state.sets.reserve(1, GFP_KERNEL)?;
         let make = |desc: &Description<'_>, n: usize| make(number, desc, n);
-        // SAFETY: By the invariant of this file.
+        // SAFETY: The set must be dropped before the module's end has been notified. By the
+        // invariant of this file, `Follower::going` does that.
         let tracepoints = unsafe { Tracepoints::of_module(self.module, make) }?;
         if tracepoints.is_empty() {
             return Ok(());
@@ -80,7 +84,7 @@ pub struct ModuleHooks<T: Hit> {
 }
 
 impl<T: Hit> ModuleHooks<T> {
-    /// None yet; sets have numbers from 1.
+    /// Returns no sets yet. Sets are numbered from 1.
     pub fn new() -> Result<Arc<Self>> {
         Arc::pin_init(
             pin_init!(Self {
@@ -90,14 +94,14 @@ impl<T: Hit> ModuleHooks<T> {
         )
     }
 
-    /// Attaches a hook, which is not attached.
+    /// Attaches a hook that is not attached. May sleep.
     pub fn attach(&self, set: u32, n: usize) -> Result {
         let state = self.state.lock();
         let set = state.sets.iter().find(|s| s.number == set).ok_or(ENOENT)?;
         set.tracepoints.attach(n)
     }
 
-    /// Detaches a hook. One that is not attached stays so.
+    /// Detaches a hook. Has no effect if it is not attached. May sleep.
     pub fn detach(&self, set: u32, n: usize) {
         let state = self.state.lock();
         if let Some(set) = state.sets.iter().find(|s| s.number == set) {
@@ -114,13 +118,13 @@ impl<T: Hit> ModuleHooks<T> {
     fn remove(&self, number: u32) {
         let mut state = self.state.lock();
         if let Some(at) = state.sets.iter().position(|s| s.number == number) {
-            // Waits until nobody is in its hooks.
+            // Dropping the set waits until no CPU is in its hooks.
             let _ = state.sets.remove(at);
         }
     }
 }
 
-/// What the notifier tells.
+/// What the notifier calls.
 pub struct Follower<T: Hit, F: Follow<T>> {
     hooks: Arc<ModuleHooks<T>>,
     follow: F,
@@ -146,15 +150,16 @@ impl<T: Hit, F: Follow<T>> Events for Follower<T, F> {
     }
 }
 
-/// A notifier of modules' tracepoints. When it is dropped nothing of them may be attached.
+/// A notifier for modules' tracepoints. When it is dropped none of their hooks may be attached.
 pub type Following<T, F> = Pin<KBox<Notifier<Follower<T, F>>>>;
 
-/// Follows modules, those that are there first.
+/// Follows modules; those that are loaded are reported first. May sleep.
 pub fn follow<T: Hit, F: Follow<T>>(
     hooks: &Arc<ModuleHooks<T>>,
     follow: F,
 ) -> Result<Following<T, F>> {
-    // Before the list is read, so that none is missed; one that starts meanwhile is told twice.
+    // Registered before the list is read, so that no module is missed. One that starts meanwhile is
+    // reported twice.
     let notifier = Notifier::new(Follower {
         hooks: hooks.clone(),
         follow,
@@ -165,7 +170,7 @@ pub fn follow<T: Hit, F: Follow<T>>(
     Ok(notifier)
 }
 
-/// A module that cannot go.
+/// A module that cannot be unloaded.
 struct Held(Module);
 
 impl Held {
@@ -176,12 +181,12 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        // SAFETY: The reference is ours and given up here.
+        // SAFETY: `each` got this reference with the module, and it is dropped once.
         unsafe { bindings::dtrace_module_put(self.0.as_ptr()) }
     }
 }
 
-/// The modules that have started.
+/// Returns the modules that have started, without our own.
 fn loaded() -> Result<KVVec<Held>> {
     struct Sink {
         list: KVVec<Held>,
@@ -190,9 +195,11 @@ fn loaded() -> Result<KVVec<Held>> {
 
     /// # Safety
     ///
-    /// `data` is a `Sink` that nobody else uses, `module` comes with a reference.
+    /// `data` must point to a `Sink` that nothing else uses during the call; `module` must come
+    /// with a reference, which this takes over.
     unsafe extern "C" fn each(data: *mut c_void, module: *mut bindings::module) {
-        // SAFETY: By the caller's promise.
+        // SAFETY: By the caller's promise; the reference, which `Held` keeps, keeps the module as
+        // long as the value.
         let (sink, held) = unsafe { (&mut *data.cast::<Sink>(), Held(Module::new(module))) };
         if sink.error.is_ok() {
             sink.error = sink.list.push(held, GFP_KERNEL).map_err(Into::into);
@@ -205,8 +212,9 @@ fn loaded() -> Result<KVVec<Held>> {
         list: KVVec::new(),
         error: Ok(()),
     };
-    // SAFETY: The addresses are those of the list and of the mutex that guards it; `each` gets the sink, which outlives
-    // the call.
+    // SAFETY: The helper needs the addresses of the kernel's list of modules and of the mutex that
+    // guards it, which were looked up by name. `each` gets the sink, which outlives the call and
+    // which nothing else uses meanwhile.
     unsafe {
         bindings::dtrace_each_module(
             modules.as_ptr(),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! What may exist once only, made for the module's entry.
+//! The values that may exist only once, for the module's entry point.
 
 use super::arena::{Arena, Strings};
 use super::rculist::Writer;
@@ -12,7 +12,7 @@ use kernel::prelude::*;
 pub struct Parts<P: Sync + 'static, N: Sync + 'static> {
     /// For probes.
     pub probes: Arena<P>,
-    /// For the texts of names.
+    /// For the strings of names.
     pub texts: Strings,
     /// For names.
     pub names: Arena<N>,
@@ -20,28 +20,31 @@ pub struct Parts<P: Sync + 'static, N: Sync + 'static> {
     pub writer: Writer,
 }
 
-/// The parts, once: `EBUSY` afterwards.
+/// Returns the parts on the first call, and `EBUSY` on every later one.
 ///
-/// The module drops them in its unload: after the device is gone, so that there are no consumers, and after the providers,
-/// each of which waits until no CPU is in its callbacks. References to probes and names live in those callbacks, in providers
-/// and in consumers only.
+/// The module drops them when it is unloaded: after the device is gone, so that there are no
+/// consumers, and after the providers, each of which waits until no CPU is in its callbacks.
+/// References to probes and names exist only in those callbacks, in providers and in consumers.
 ///
-/// Of these, what is retired before that is led to by none: the table retires a probe when it is disarmed, which its provider has done,
-/// who makes no use of it any more, and when no consumer has an ECB of it, not even one that was taken away; a name, and its text,
-/// with the last probe that is made of it. What is left are callbacks that had begun, which a grace period waits for.
+/// Nothing leads to a value that is retired before that. The table retires a probe when its
+/// provider has disarmed it and uses it no more, and no consumer has an ECB of it, not even one
+/// that was taken away. It retires a name and its strings with the last probe that uses them. That
+/// leaves callbacks that had begun, for which a grace period waits (INV-21).
 pub fn parts<P: Sync, N: Sync>() -> Result<Parts<P, N>> {
     static TAKEN: AtomicBool = AtomicBool::new(false);
 
     if TAKEN.swap(true, Ordering::Relaxed) {
         return Err(EBUSY);
     }
-    // SAFETY: By the above nothing refers to probes and names when they go, be it one or all.
+    // SAFETY: `Arena::new` and `Strings::new` require that nothing refers to a value when it is
+    // overwritten or when the arena is dropped. The text above says why that holds, for single
+    // values and for all of them.
     let (probes, texts, names) = unsafe { (Arena::new(1024), Strings::new(), Arena::new(1024)) };
     Ok(Parts {
         probes,
         texts,
         names,
-        // SAFETY: There is no other, for the parts are given out once.
+        // SAFETY: There must be only one writer. `TAKEN` makes sure that this line is reached once.
         writer: unsafe { Writer::new() },
     })
 }

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Who does for users what takes locks of the kernel's that everybody needs (`bindings/patching.c`).
+//! Workers that do, for users, what takes locks of the kernel that everybody needs (INV-32,
+//! `bindings/patching.c`).
 
 use crate::bindings;
 use core::ffi::c_void;
 use kernel::error::to_result;
 use kernel::prelude::*;
 
-/// The workers. Nobody patches before they are there, nor when they have gone.
+/// The workers. `patch()` may be used only while this value lives.
 pub struct Patchers(());
 
 impl Patchers {
-    /// The only ones.
+    /// Starts them. Must be called at most once in the life of the module. May sleep.
     pub fn new() -> Result<Self> {
-        // SAFETY: Called once in the life of the module.
+        // SAFETY: The module's entry point is the only caller, and calls it once.
         to_result(unsafe { bindings::dtrace_patching_init() })?;
         Ok(Self(()))
     }
@@ -22,22 +23,26 @@ impl Patchers {
 
 impl Drop for Patchers {
     fn drop(&mut self) {
-        // SAFETY: The module drops this last.
+        // SAFETY: No work may be queued any more. The module drops this value last.
         unsafe { bindings::dtrace_patching_exit() };
     }
 }
 
-/// Has `f` done by a worker, unless the caller may decide about priorities, and waits for it. See `dtrace_patch()` for what the caller may hold.
+/// Calls `f`: in a worker, unless the caller may decide about priorities (`CAP_SYS_NICE`, or a
+/// kernel thread). Waits for it; may sleep. The caller must hold no lock that `f` takes, and no
+/// lock that others need unless it is one with a gate (see `dtrace_patch()`).
 pub(super) fn patch(mut f: impl FnMut() + Send) {
     let mut f: &mut (dyn FnMut() + Send) = &mut f;
-    // SAFETY: `run` gets the pointer to `f`, once, before this returns.
+    // SAFETY: `run` gets a pointer to `f`, is called once, and has returned before this does, so
+    // the pointer is valid and nothing else uses `f` meanwhile. `f` is `Send`, so another task may
+    // call it.
     unsafe { bindings::dtrace_patch(Some(run), (&raw mut f).cast()) };
 }
 
 /// # Safety
 ///
-/// `f` points to a closure that nobody else uses meanwhile.
+/// `f` must point to a closure that nothing else uses during the call.
 unsafe extern "C" fn run(f: *mut c_void) {
-    // SAFETY: By the contract.
+    // SAFETY: By the caller's promise.
     unsafe { (*f.cast::<&mut (dyn FnMut() + Send)>())() };
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Tasks that wait on their way to user mode.
+//! Tasks that wait on their way to user mode (INV-25).
 //!
-//! Who stops a task where it may not wait, at a breakpoint or in a tracepoint, queues a [`Pause`]: the task calls it when it is about
-//! to go back to its program, and waits there until it is [over](Pause::end), for as long as it was told at most, or until it is killed.
+//! Code that stops a task where the task may not wait, at a breakpoint or in a tracepoint, queues a
+//! [`Pause`]. The task runs it when it is about to return to its program, and waits there until the
+//! pause is [ended](Pause::end), its time has passed, or the task is killed.
 //!
-//! Waits that are queued are calls of the module's text to come. [`Calls`] waits for them when the module goes; nobody can queue
-//! any by then.
+//! A queued pause is a future call of the module's text. [`Calls`] waits for such calls when the
+//! module goes; nothing can be queued any more by then.
 
 use super::births::Child;
 use super::rculist;
@@ -19,37 +20,41 @@ use kernel::prelude::*;
 use kernel::sync::Arc;
 use kernel::types::Opaque;
 
-/// What is done by a task that waits. It may sleep.
+/// Callbacks of a wait. They run in the task that waits, and may sleep.
 pub trait Waits: Sized + Send + Sync + 'static {
-    /// Before it waits.
+    /// Called before the task waits.
     fn begins(pause: &Arc<Pause<Self>>);
 
-    /// After that. `late`: nobody has ended the wait.
+    /// Called after that, or without `begins` if the wait is taken back because the module goes.
+    /// `late`: the time has passed and nobody has ended the wait.
     fn ends(pause: &Arc<Pause<Self>>, late: bool);
 }
 
 /// A wait.
 #[repr(C)]
 pub struct Pause<W> {
-    // First, so that a pointer to it is a pointer to the whole.
+    // Must be first: a pointer to it is a pointer to the whole.
     raw: Opaque<bindings::dtrace_pause>,
-    /// What it is about.
+    /// What the wait is about.
     pub of: W,
 }
 
-// SAFETY: The structure is written before it is shared; after that it is used by functions that may be called by anybody.
+// SAFETY: `raw` is written before the value is shared. After that only C functions use it, which
+// any task may call.
 unsafe impl<W: Send> Send for Pause<W> {}
 // SAFETY: As above.
 unsafe impl<W: Sync> Sync for Pause<W> {}
 
 impl<W: Waits> Pause<W> {
-    /// Has the current task wait, for so many ms. Does not sleep.
+    /// Makes the current task wait for at most `ms` ms. Does not sleep. Fails with `ENOMEM`, or
+    /// with `ESRCH` if the task is exiting.
     pub fn current(of: W, ms: u32) -> Result {
         // SAFETY: No preconditions.
         Self::queue(unsafe { bindings::dtrace_current() }, of, ms)
     }
 
-    /// Has the task wait that the current one has just made, by what a tracepoint says of it. Does not sleep.
+    /// Makes the child of the current task, which a tracepoint reports, wait for at most `ms` ms.
+    /// Does not sleep. Errors as [`Self::current`].
     pub fn child(child: &Child<'_>, of: W, ms: u32) -> Result {
         Self::queue(child.as_ptr(), of, ms)
     }
@@ -66,95 +71,103 @@ impl<W: Waits> Pause<W> {
             of,
         };
         let raw = Arc::into_raw(Arc::new(this, GFP_ATOMIC)?);
-        // SAFETY: The task is alive: it is current, or about to be woken for the first time. The pause is, until `end`.
+        // SAFETY: The task is alive: it is the current one, or a new one that has not run yet and
+        // is not woken before the tracepoint returns. The pause stays alive until `end`, because
+        // the reference is leaked here.
         let queued = unsafe { bindings::dtrace_pause_queue(raw.cast_mut().cast(), task) };
         to_result(queued).inspect_err(|_| {
-            // SAFETY: It is nobody else's.
+            // SAFETY: The pause was not queued, so C does not have it; this takes the leaked
+            // reference back.
             drop(unsafe { Arc::from_raw(raw) });
         })
     }
 
-    /// Ends the wait, which has begun.
+    /// Ends the wait, which must have been queued. In any context that may wake tasks.
     pub fn end(&self) {
-        // SAFETY: It was made whole when it was queued.
+        // SAFETY: The completion was initialized when the pause was queued. Others get references
+        // to a pause only after that.
         unsafe { bindings::dtrace_pause_over(self.raw.get()) };
     }
 }
 
 /// # Safety
 ///
-/// Called by `pause.c` with the first field of a `Pause<W>` that `queue` has given it.
+/// Called by `pause.c`, at most once and before [`end`], with the first field of a `Pause<W>` that
+/// `queue` has given it.
 unsafe extern "C" fn begin<W: Waits>(pause: *mut bindings::dtrace_pause) {
-    // SAFETY: By the caller's promise; the count stays what it is.
+    // SAFETY: The pointer came from `Arc::into_raw()` in `queue`. The reference stays C's, so it is
+    // not dropped here.
     let this = unsafe { core::mem::ManuallyDrop::new(Arc::from_raw(pause.cast::<Pause<W>>())) };
     W::begins(&this);
 }
 
 /// # Safety
 ///
-/// As above, once.
+/// Called by `pause.c`, once, with the first field of a `Pause<W>` that `queue` has given it, which
+/// it does not use afterwards.
 unsafe extern "C" fn end<W: Waits>(pause: *mut bindings::dtrace_pause, late: bool) {
-    // SAFETY: By the caller's promise.
+    // SAFETY: The pointer came from `Arc::into_raw()` in `queue`, and this takes that reference
+    // over.
     let this = unsafe { Arc::from_raw(pause.cast::<Pause<W>>()) };
     W::ends(&this, late);
 }
 
-/// A process, whatever number it has for whom.
+/// A process, whatever its number in the namespaces.
 pub struct Pid(NonNull<bindings::pid>);
 
-// SAFETY: It is counted, and the count may be dropped by anybody.
+// SAFETY: The structure is reference-counted, and any task may drop the reference.
 unsafe impl Send for Pid {}
-// SAFETY: It is only asked for its number.
+// SAFETY: It is only read through shared references.
 unsafe impl Sync for Pid {}
 
 impl Pid {
-    /// That of the current task. Does not sleep.
+    /// Returns that of the current task; `None` if the task has left all lists. Does not sleep.
     pub fn current() -> Option<Self> {
-        // SAFETY: The task is current.
+        // SAFETY: The helper needs a task that stays alive; the current one does.
         NonNull::new(unsafe { bindings::dtrace_process_of(bindings::dtrace_current()) }).map(Self)
     }
 
-    /// That of a task which has not run yet. Does not sleep.
+    /// Returns that of a task which has not run yet. Does not sleep.
     pub(super) fn of_child(child: &Child<'_>) -> Option<Self> {
-        // SAFETY: The task lives while it is passed.
+        // SAFETY: The task is alive while a `Child` of it exists.
         NonNull::new(unsafe { bindings::dtrace_process_of(child.as_ptr()) }).map(Self)
     }
 
-    /// One that was counted for us.
+    /// Takes over a reference.
     ///
     /// # Safety
     ///
-    /// It was, or is null.
+    /// `raw` must be null, or come with a reference that the caller gives up.
     pub(super) unsafe fn from_raw(raw: *mut bindings::pid) -> Option<Self> {
         NonNull::new(raw).map(Self)
     }
 
-    /// What C knows it by.
+    /// Returns the pointer for C functions.
     pub(super) fn as_ptr(&self) -> *mut bindings::pid {
         self.0.as_ptr()
     }
 
-    /// That which the current process knows by this number.
+    /// Returns the process that the current process knows by this number.
     pub fn find(number: i32) -> Option<Self> {
         // SAFETY: No preconditions.
         NonNull::new(unsafe { bindings::dtrace_process_find(number) }).map(Self)
     }
 
-    /// Whether it is that of the current task.
+    /// Whether it is the process of the current task. Does not sleep.
     pub fn is_current(&self) -> bool {
-        // SAFETY: It is counted.
+        // SAFETY: `self` holds a reference.
         unsafe { bindings::dtrace_process_is_current(self.0.as_ptr()) }
     }
 
-    /// Its number in the first namespace.
+    /// Returns its number in the first namespace.
     pub fn in_records(&self) -> i32 {
-        // SAFETY: It is counted.
+        // SAFETY: `self` holds a reference.
         unsafe { bindings::dtrace_process_first_number(self.0.as_ptr()) }
     }
 
-    /// What the current process calls it by, if it can see it.
+    /// Returns its number in the namespace of the current process, if it is visible there.
     pub fn number(&self) -> Option<i32> {
-        // SAFETY: It is counted.
+        // SAFETY: `self` holds a reference.
         let number = unsafe { bindings::dtrace_process_number(self.0.as_ptr()) };
         (number > 0).then_some(number)
     }
@@ -162,19 +175,21 @@ impl Pid {
 
 impl Drop for Pid {
     fn drop(&mut self) {
-        // SAFETY: It was counted for us.
+        // SAFETY: `self` holds a reference, which is dropped once.
         unsafe { bindings::dtrace_process_put(self.0.as_ptr()) };
     }
 }
 
-/// The calls that are to come. Dropping it takes back what has not begun, and waits for the others.
+/// Calls that are queued. Dropping the value takes back those that have not begun, and waits for
+/// the others. May sleep.
 pub struct Calls(());
 
 impl Calls {
-    /// None yet.
+    /// Looks up what taking back needs.
     pub fn new() -> Result<Self> {
         let cancel = symbols::find(c"task_work_cancel")?.map_or(0, Address::get);
-        // SAFETY: It is the function's address, or 0. Nothing is waited for yet.
+        // SAFETY: The argument is the address of `task_work_cancel()` or 0. Nothing is taken back
+        // while it is set.
         unsafe { bindings::dtrace_calls_cancel_by(cancel) };
         Ok(Self(()))
     }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! This CPU, taken for probe context.
+//! A CPU that is taken for probe context.
 //!
-//! [`CpuGuard`] is the proof that the code behind it runs on one CPU, with interrupts off, and that no other code of
-//! ours does so on that CPU below it: neither an interrupted probe nor an NMI on top, since whoever finds the
-//! flag up leaves at once and is counted. All per-CPU memory hangs on this proof, so nothing in probe context needs a lock.
+//! A [`CpuGuard`] proves that the code behind it runs on one CPU with interrupts off, and that no
+//! other code of ours does so on that CPU: neither an interrupted probe below it nor an NMI on top,
+//! because a firing that finds the flag set leaves at once and is counted (INV-4). All per-CPU
+//! memory hangs on this proof, so nothing in probe context needs a lock.
 
 use crate::bindings;
 use core::marker::PhantomData;
@@ -13,73 +14,78 @@ use dtrace_engine::Cpu;
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
 
-/// Raw frames that a stack walk may see, with our own on top of those asked for.
+/// The number of raw frames that a stack walk may see, our own frames above the requested ones
+/// included.
 const FRAMES: usize = 160;
 
-/// Probe context on this CPU; dropping it leaves.
+/// Probe context on this CPU. Dropping it leaves probe context and restores the interrupt flag.
 pub struct CpuGuard {
     raw: *mut bindings::dtrace_cpu,
     cpu: Cpu,
-    // Not to be sent to another CPU.
+    // Must not move to another CPU, so it is not `Send`.
     _here: PhantomData<*mut ()>,
 }
 
 impl CpuGuard {
-    /// Takes this CPU, or counts the attempt where it is taken already.
+    /// Enters probe context on this CPU. If it is entered already, or RCU does not watch this CPU,
+    /// counts the attempt and returns `None`. May be called in any context.
     #[inline]
     pub fn enter() -> Option<Self> {
-        // SAFETY: Needs nothing.
+        // SAFETY: No preconditions.
         let raw = unsafe { bindings::dtrace_cpu_enter() };
         if raw.is_null() {
             return None;
         }
-        // SAFETY: Until `dtrace_cpu_exit`, the pointee is ours alone.
+        // SAFETY: `dtrace_cpu_enter()` has returned this CPU's structure, which only this code
+        // accesses until `dtrace_cpu_exit()`.
         let index = unsafe { (*raw).cpu } as usize;
         Some(Self {
             raw,
-            // SAFETY: Interrupts are off until `drop`, and `busy` keeps NMIs out.
+            // SAFETY: The claim must be the only one in code that can run at the same time.
+            // Interrupts are off on this CPU until `drop`, and `busy` keeps NMIs out.
             cpu: unsafe { Cpu::claim(index) },
             _here: PhantomData,
         })
     }
 
-    /// The engine's view of this claim.
+    /// Returns the engine's view of this claim.
     #[inline]
     pub fn cpu(&self) -> &Cpu {
         &self.cpu
     }
 
-    /// The task that runs on this CPU.
+    /// Returns the task that runs on this CPU.
     #[inline]
     pub(super) fn task(&self) -> *mut bindings::task_struct {
-        // SAFETY: The pointee is ours alone while the guard lives, and was told the task when it was taken.
+        // SAFETY: Only this code accesses the structure while the guard lives. `task` was set when
+        // the CPU was taken.
         unsafe { (*self.raw).task }
     }
 
-    /// What tells this firing from others on this CPU.
+    /// Returns a number that distinguishes this firing from others on this CPU.
     #[inline]
     pub fn firing(&self) -> u64 {
-        // SAFETY: The pointee is ours alone while the guard lives.
+        // SAFETY: Only this code accesses the structure while the guard lives.
         unsafe { (*self.raw).firing }
     }
 
-    /// Whether several firings are one, as the CPU is stopped once for them.
+    /// Whether several firings count as one, because the CPU is stopped once for all of them.
     #[inline]
     pub fn is_stopped(&self) -> bool {
-        // SAFETY: As above.
+        // SAFETY: As in `firing`.
         unsafe { (*self.raw).stopped }
     }
 
-    /// Counts a firing that is for somebody.
+    /// Counts a firing that some consumer gets.
     #[inline]
     pub fn count(&self) {
-        // SAFETY: As above; others only read it.
+        // SAFETY: As in `firing`; other CPUs only read this counter.
         unsafe { (*self.raw).fired = (*self.raw).fired.wrapping_add(1) };
     }
 
-    /// What users' clauses have done together in this firing, units.
+    /// Returns the work of members' clauses in this firing, in units.
     pub fn work_of_users(&self) -> u64 {
-        // SAFETY: As above.
+        // SAFETY: As in `firing`; the reference ends with this call.
         let toil = unsafe { &(*self.raw).toil };
         match toil.firing == self.firing() {
             true => toil.users,
@@ -87,27 +93,28 @@ impl CpuGuard {
         }
     }
 
-    /// Adds to that.
+    /// Adds to the work of members' clauses in this firing.
     pub fn add_work_of_users(&self, units: u64) {
         self.begin_toil();
-        // SAFETY: As above.
+        // SAFETY: As in `firing`; no other reference to the structure exists during this call.
         let users = unsafe { &mut (*self.raw).toil.users };
         *users = users.saturating_add(units);
     }
 
-    /// The same of the clauses of those who see everything: adds to it, and returns it.
+    /// Adds to the work of the clauses of all other consumers in this firing, and returns the sum.
     pub fn add_work_of_others(&self, units: u64) -> u64 {
         self.begin_toil();
-        // SAFETY: As above.
+        // SAFETY: As in `add_work_of_users`.
         let others = unsafe { &mut (*self.raw).toil.others };
         *others = others.saturating_add(units);
         *others
     }
 
-    /// How long ago this was last called in this firing, if it was; `now` is when it is called. Both in nanoseconds.
+    /// Returns how long ago this was last called in this firing, 0 if it was not. `now` is the
+    /// present time. Both in nanoseconds.
     pub fn look_at_toil(&self, now: u64) -> u64 {
         self.begin_toil();
-        // SAFETY: As above.
+        // SAFETY: As in `add_work_of_users`.
         let before = unsafe { core::mem::replace(&mut (*self.raw).toil.looked, now) };
         match before {
             0 => 0,
@@ -117,24 +124,25 @@ impl CpuGuard {
 
     fn begin_toil(&self) {
         let firing = self.firing();
-        // SAFETY: As above.
+        // SAFETY: As in `add_work_of_users`.
         let toil = unsafe { &mut (*self.raw).toil };
         if toil.firing != firing {
             (toil.firing, toil.users, toil.others, toil.looked) = (firing, 0, 0, 0);
         }
     }
 
-    /// What the kernel's own functions take.
+    /// Returns the structure for the C helpers.
     #[inline]
     pub(super) fn raw(&self) -> *mut bindings::dtrace_cpu {
         self.raw
     }
 
-    /// Room for a stack walk. The closure must not ask for it again.
+    /// Calls `f` with the memory for a stack walk. A nested call from within `f` gets an empty
+    /// slice.
     #[inline]
     pub fn with_frames<R>(&self, f: impl FnOnce(&mut [usize]) -> R) -> R {
-        // SAFETY: The pointee is ours alone while the guard lives. The room is taken out for the time of the call, so that
-        // a nested call finds none.
+        // SAFETY: As in `firing`. The memory is taken out during the call, so that a nested call
+        // finds none and the slice below is not aliased.
         let (ptr, len) = unsafe {
             let len = (*self.raw).nr_frames as usize;
             (*self.raw).nr_frames = 0;
@@ -143,11 +151,12 @@ impl CpuGuard {
         let room: &mut [usize] = if ptr.is_null() || len == 0 {
             &mut []
         } else {
-            // SAFETY: `CpuScratch` allocated that many words, and took them out of nobody else's hands.
+            // SAFETY: `CpuScratch::new` allocated that many words for this CPU, they live as long
+            // as probes may fire, and only the holder of the guard uses them.
             unsafe { core::slice::from_raw_parts_mut(ptr.cast::<usize>(), len) }
         };
         let result = f(room);
-        // SAFETY: As above.
+        // SAFETY: As in `firing`.
         unsafe { (*self.raw).nr_frames = len as u32 };
         result
     }
@@ -156,38 +165,45 @@ impl CpuGuard {
 impl Drop for CpuGuard {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: `raw` came from `dtrace_cpu_enter` on this CPU, and is given back once.
+        // SAFETY: `raw` came from `dtrace_cpu_enter()` on this CPU, which interrupts being off has
+        // kept the same, and is given back once.
         unsafe { bindings::dtrace_cpu_exit(self.raw) };
     }
 }
 
-/// Interrupts are off on this CPU and RCU is watching it: no grace period ends.
+/// Proof that interrupts are off on this CPU and RCU watches it, so that no grace period ends that
+/// begins from now on.
 ///
 /// # Safety
 ///
-/// That must be so as long as a value of the type lives.
+/// Both must hold as long as a value of the type lives.
 pub unsafe trait NoGracePeriod {}
 
-// SAFETY: `dtrace_cpu_enter` turns interrupts off, and refuses out of RCU's sight.
+// SAFETY: `dtrace_cpu_enter()` turns interrupts off until the guard is dropped, and refuses to
+// enter if RCU does not watch this CPU.
 unsafe impl NoGracePeriod for CpuGuard {}
 
 /// A firing on top of probe context, which refused it.
 pub struct Nested {
-    /// It was hit by an NMI, and did not call what is traced.
+    /// Whether an NMI interrupted that probe context. Otherwise the probe context itself called
+    /// what is traced.
     pub nmi: bool,
-    // Not to be sent to another CPU.
+    // Must not move to another CPU, so it is not `Send`.
     _here: PhantomData<*mut ()>,
 }
 
-// SAFETY: The probe context below has interrupts off, and began in RCU's sight.
+// SAFETY: The probe context below has interrupts off, and was entered while RCU watched this CPU.
+// The value is made only after such a refusal, and dropped before the code that was refused
+// returns.
 unsafe impl NoGracePeriod for Nested {}
 
 impl Nested {
-    /// What a firing is to which [`CpuGuard::enter`] has just given nothing; `None` where probe context was not entered,
-    /// and RCU was not watching.
+    /// Returns the kind of a firing that [`CpuGuard::enter`] has just refused; `None` if it was
+    /// refused because RCU does not watch this CPU. Must be called only right after such a refusal:
+    /// in other code it would return a proof that is not true.
     #[cold]
     pub fn after_refusal() -> Option<Self> {
-        // SAFETY: Needs nothing.
+        // SAFETY: No preconditions.
         let why = unsafe { bindings::dtrace_cpu_why() };
         let nmi = match why {
             bindings::dtrace_loss_DTRACE_LOSS_RECURSION => false,
@@ -201,21 +217,24 @@ impl Nested {
     }
 }
 
-/// The memory that probe context has on each CPU. Lives as long as probes may fire.
+/// The memory that probe context has on each CPU. It must live as long as probes may fire.
 pub struct CpuScratch {
     _frames: KVVec<usize>,
 }
 
 impl CpuScratch {
-    /// Allocates and hands out the memory. To be called once, before any probe exists.
+    /// Allocates the memory and gives each CPU its part. Must be called once, before any probe
+    /// exists. May sleep.
     pub fn new() -> Result<Self> {
         let cpus = nr_cpus();
         let mut frames =
             KVVec::from_elem(0usize, cpus.checked_mul(FRAMES).ok_or(ENOMEM)?, GFP_KERNEL)?;
         for (cpu, part) in frames.chunks_exact_mut(FRAMES).enumerate() {
-            // SAFETY: Needs nothing.
+            // SAFETY: No preconditions.
             if unsafe { bindings::dtrace_cpu_possible(cpu as u32) } {
-                // SAFETY: The CPU is possible; no probe fires yet, so nobody else touches the pointee.
+                // SAFETY: The CPU is possible, so it has a structure. No probe fires yet, so
+                // nothing else accesses it. `part` stays in place, because the vector is not
+                // changed any more.
                 unsafe {
                     let raw = bindings::dtrace_cpu_of(cpu as u32);
                     (*raw).cpu = cpu as u32;
@@ -230,45 +249,50 @@ impl CpuScratch {
 
 impl Drop for CpuScratch {
     fn drop(&mut self) {
-        // SAFETY: Needs nothing; no probe fires any more, so no new signal is queued.
+        // SAFETY: No preconditions; may sleep. No probe fires any more, so no new signal is queued.
         unsafe { bindings::dtrace_signal_sync() };
     }
 }
 
-/// How many firings on a CPU were for somebody, which may be a moment old; 0 where there is no such CPU.
+/// Returns how many firings on a CPU some consumer got; 0 if there is no such CPU. The number may
+/// be a moment old.
 pub fn firings(cpu: u32) -> u64 {
     if !possible(cpu) {
         return 0;
     }
-    // SAFETY: The CPU is possible; the counter is read whole on a 64-bit machine.
+    // SAFETY: The CPU is possible, so it has a structure. The counter is an aligned word, which a
+    // 64-bit machine reads whole; the volatile read allows for writes by that CPU.
     unsafe { (&raw const (*bindings::dtrace_cpu_of(cpu)).fired).read_volatile() }
 }
 
-/// Firings that no consumer saw, whoever had enabled them, by the reason; and what made some slow.
+/// Counts of firings that no consumer saw, for all consumers together, by the reason; and of what
+/// made some slow.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Losses {
     /// Probe context itself called what is traced.
     pub recursion: u64,
-    /// An NMI hit probe context.
+    /// An NMI interrupted probe context.
     pub nmi: u64,
-    /// The code was out of RCU's sight: nothing would have kept the consumers alive.
+    /// RCU did not watch the CPU: nothing would have kept the consumers alive.
     pub unwatched: u64,
     /// Returns of functions that could not be hooked when the function was called.
     pub returns: u64,
-    /// A program waited for memory of its own that a clause or an instruction misses, and got it or a signal.
+    /// A program waited for memory of its own that a clause or an instruction misses, and got it or
+    /// a signal.
     pub waits: u64,
-    /// It did so in vain.
+    /// A program waited for such memory in vain.
     pub waits_in_vain: u64,
-    /// An instruction was left to uprobes, as its program has no room to execute it elsewhere.
+    /// An instruction was left to uprobes, because its program has no room to execute it elsewhere.
     pub carried: u64,
 }
 
 impl Losses {
-    /// Those over all CPUs since the module was loaded. The sums only grow.
+    /// Returns the sums over all CPUs since the module was loaded. They only grow.
     pub fn total() -> Self {
         let mut total = Self::default();
         for cpu in (0..nr_cpus() as u32).filter(|cpu| possible(*cpu)) {
-            // SAFETY: The CPU is possible; its counters are read whole on a 64-bit machine, and may be a moment old.
+            // SAFETY: The CPU is possible, so it has a structure. Its counters are aligned words,
+            // which a 64-bit machine reads whole; they may be a moment old.
             let lost = unsafe {
                 (&raw const (*bindings::dtrace_cpu_of(cpu)).lost)
                     .cast::<[u64; bindings::dtrace_loss_DTRACE_LOSSES as usize]>()
@@ -281,7 +305,7 @@ impl Losses {
         total
     }
 
-    /// Those since `before`.
+    /// Returns the counts since `before`.
     pub fn since(mut self, mut before: Self) -> Self {
         for (sum, before) in self.fields().into_iter().zip(before.fields()) {
             *sum = sum.wrapping_sub(*before);
@@ -289,7 +313,7 @@ impl Losses {
         self
     }
 
-    /// In the order of `enum dtrace_loss`.
+    /// Returns the fields in the order of `enum dtrace_loss`.
     fn fields(&mut self) -> [&mut u64; bindings::dtrace_loss_DTRACE_LOSSES as usize] {
         [
             &mut self.recursion,
@@ -303,20 +327,21 @@ impl Losses {
     }
 }
 
-/// One more than the greatest CPU number.
+/// Returns the greatest CPU number plus one.
 pub fn nr_cpus() -> usize {
-    // SAFETY: Needs nothing.
+    // SAFETY: No preconditions.
     unsafe { bindings::dtrace_nr_cpus() as usize }
 }
 
-/// Whether this CPU is online; it may be so no more, or be so now, unless the caller keeps CPUs from coming and going.
+/// Whether this CPU is online. That may change at once, unless the caller keeps CPUs from coming
+/// and going.
 pub fn online(cpu: u32) -> bool {
-    // SAFETY: Needs nothing.
+    // SAFETY: No preconditions.
     unsafe { bindings::dtrace_cpu_online(cpu) }
 }
 
-/// Whether there may ever be a CPU of this number.
+/// Whether a CPU of this number can ever exist.
 pub fn possible(cpu: u32) -> bool {
-    // SAFETY: Needs nothing.
+    // SAFETY: No preconditions.
     unsafe { bindings::dtrace_cpu_possible(cpu) }
 }

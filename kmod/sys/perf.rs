@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Counters of performance events, of the hardware's and of the kernel's own: one on every CPU, also on those that come later.
+//! Counters of performance events of the hardware and of the kernel: one on every CPU, including
+//! CPUs that come online later.
 //!
-//! Whether the machine can count an event at all is known beforehand, whether a counter is free for it is not. A CPU that is
-//! switched off loses its counter; the kernel's events are so made, and it gets another when it comes again. To start one may
-//! wait until CPUs have come, so that this is not done by who is told that one comes but soon after.
+//! Whether the machine can count an event at all is known beforehand; whether a counter is free for
+//! it is not. A CPU that goes offline loses its counter, because the kernel's events work that way,
+//! and gets another one when it comes back. Starting a counter may have to wait until CPUs have
+//! come online. So the hotplug callback does not do it, but a work item that runs soon after.
 
 use super::deferred::{Chore, Deferred};
 use super::hotplug::{CpuState, Everywhere, PerCpu};
@@ -23,61 +25,63 @@ use kernel::sync::{new_mutex, Arc, Mutex};
 #[derive(Clone, Copy)]
 #[repr(u32)]
 pub enum Event {
-    /// The time of a CPU.
+    /// Time of a CPU.
     CpuClock = bindings::dtrace_perf_name_DTRACE_PERF_CPU_CLOCK,
-    /// The time of its tasks.
+    /// Time of the CPU's tasks.
     TaskClock = bindings::dtrace_perf_name_DTRACE_PERF_TASK_CLOCK,
     /// Page faults.
     PageFaults = bindings::dtrace_perf_name_DTRACE_PERF_PAGE_FAULTS,
-    /// Those that needed no device.
+    /// Page faults that needed no device.
     MinorFaults = bindings::dtrace_perf_name_DTRACE_PERF_MINOR_FAULTS,
-    /// Those that did.
+    /// Page faults that needed a device.
     MajorFaults = bindings::dtrace_perf_name_DTRACE_PERF_MAJOR_FAULTS,
     /// Switches from one task to another.
     ContextSwitches = bindings::dtrace_perf_name_DTRACE_PERF_CONTEXT_SWITCHES,
     /// Moves of tasks to other CPUs.
     CpuMigrations = bindings::dtrace_perf_name_DTRACE_PERF_CPU_MIGRATIONS,
-    /// Accesses that were not aligned.
+    /// Unaligned accesses.
     AlignmentFaults = bindings::dtrace_perf_name_DTRACE_PERF_ALIGNMENT_FAULTS,
     /// Instructions that the kernel emulated.
     EmulationFaults = bindings::dtrace_perf_name_DTRACE_PERF_EMULATION_FAULTS,
     /// Cycles of the processor.
     Cycles = bindings::dtrace_perf_name_DTRACE_PERF_CYCLES,
-    /// Its instructions.
+    /// Instructions of the processor.
     Instructions = bindings::dtrace_perf_name_DTRACE_PERF_INSTRUCTIONS,
-    /// Uses of the last cache.
+    /// Accesses to the last-level cache.
     CacheReferences = bindings::dtrace_perf_name_DTRACE_PERF_CACHE_REFERENCES,
-    /// Those in vain.
+    /// Misses in the last-level cache.
     CacheMisses = bindings::dtrace_perf_name_DTRACE_PERF_CACHE_MISSES,
     /// Branches.
     Branches = bindings::dtrace_perf_name_DTRACE_PERF_BRANCHES,
-    /// Those that were guessed wrong.
+    /// Mispredicted branches.
     BranchMisses = bindings::dtrace_perf_name_DTRACE_PERF_BRANCH_MISSES,
     /// Cycles of the bus.
     BusCycles = bindings::dtrace_perf_name_DTRACE_PERF_BUS_CYCLES,
-    /// Cycles without an instruction to begin.
+    /// Cycles in which no instruction could be issued.
     StalledFrontend = bindings::dtrace_perf_name_DTRACE_PERF_STALLED_FRONTEND,
     /// Cycles that waited for results.
     StalledBackend = bindings::dtrace_perf_name_DTRACE_PERF_STALLED_BACKEND,
-    /// Cycles of a clock that does not change.
+    /// Cycles of a clock whose frequency is constant.
     RefCycles = bindings::dtrace_perf_name_DTRACE_PERF_REF_CYCLES,
 }
 
-/// What is called when a counter has counted its period, in whatever context that is, NMI included.
+/// Callbacks of a counter.
 pub trait Overflow: Send + Sync + 'static {
-    /// `regs`: the code that it happened in.
+    /// The counter has counted its period. Called in any context, NMI included. `regs`: the code in
+    /// which it happened.
     fn overflow(&self, regs: Option<&Regs>);
 
-    /// A CPU has come that could not be given its counter. It may sleep.
+    /// A CPU has come online that could not be given its counter. May sleep.
     fn missed(&self);
 }
 
-/// How often there is to be an overflow.
+/// The distance of overflows.
 #[derive(Clone, Copy)]
 pub enum Every {
-    /// When so many events have happened.
+    /// After so many events.
     Events(u64),
-    /// So often in a second in which they happen all the time. The kernel goes by how often they came of late.
+    /// So often in a second, if the event happens all the time. The kernel adapts the period to the
+    /// recent rate of events.
     Hz(u64),
 }
 
@@ -86,11 +90,11 @@ pub enum Every {
 pub struct What {
     /// The event.
     pub event: Event,
-    /// How many of them make an overflow.
+    /// When there is an overflow.
     pub every: Every,
-    /// Those of programs.
+    /// Whether to count in programs.
     pub user: bool,
-    /// Those of the kernel.
+    /// Whether to count in the kernel.
     pub kernel: bool,
 }
 
@@ -107,14 +111,16 @@ impl What {
             kernel: self.kernel,
             ..Default::default()
         };
-        // SAFETY: The name is one of the enumeration's; the other is ours.
+        // SAFETY: The number is one of the enumeration's, so it is within the helper's table; `raw`
+        // is valid for the write.
         unsafe { bindings::dtrace_perf_named(self.event as u32, &mut raw) };
         raw
     }
 
-    /// Whether this machine can count it. `ENOMEM`: nobody knows.
+    /// Whether this machine can count it. Fails with `ENOMEM` if there was no memory to find out.
+    /// May sleep.
     pub fn countable(&self) -> Result<bool> {
-        // SAFETY: No preconditions.
+        // SAFETY: No preconditions; may sleep.
         match to_result(unsafe { bindings::dtrace_perf_try(&self.raw()) }) {
             Err(ENOMEM) => Err(ENOMEM),
             tried => Ok(tried.is_ok()),
@@ -124,7 +130,7 @@ impl What {
 
 #[repr(C)]
 struct Hook<H> {
-    // First, so that a pointer to it is a pointer to the whole.
+    // Must be first: a pointer to it is a pointer to the whole.
     raw: bindings::dtrace_perf,
     handler: H,
 }
@@ -136,31 +142,32 @@ impl<H: Overflow> Hook<H> {
         Ok(KBox::new(Self { raw, handler }, GFP_KERNEL)?)
     }
 
-    /// Starts a counter on `cpu`.
+    /// Starts a counter on `cpu`. May sleep.
     ///
     /// # Safety
     ///
-    /// The hook must stay where it is until the event is stopped, which must be once.
+    /// The hook must stay where it is until the returned event is stopped, which must happen once.
     unsafe fn start(
         &self,
         cpu: u32,
         what: &bindings::dtrace_perf_event,
     ) -> Result<*mut bindings::perf_event> {
         let hook = core::ptr::from_ref(self).cast_mut().cast();
-        // SAFETY: By the caller's promise.
+        // SAFETY: By the caller's promise the hook outlives the event. It begins with its
+        // `dtrace_perf`.
         let event = unsafe { bindings::dtrace_perf_start(cpu, what, hook) };
         kernel::error::from_err_ptr(event)
     }
 }
 
-/// A CPU's counter.
+/// The counter of one CPU.
 #[derive(Default)]
 struct Slot {
-    /// Null where none runs.
+    /// Null if none runs.
     event: AtomicPtr<bindings::perf_event>,
-    /// The CPU has come since that was started.
+    /// Whether the CPU has come online since the counter was started, and so has lost it.
     stale: AtomicBool,
-    /// It has been told that none could be started.
+    /// Whether a failure to start one has been reported.
     told: AtomicBool,
 }
 
@@ -169,20 +176,22 @@ struct Slot {
 struct Slots<H: Overflow> {
     what: bindings::dtrace_perf_event,
     slots: KVVec<Slot>,
-    // Outlives the events, which are stopped first.
+    // Outlives the events, which `drop` stops first.
     hook: KBox<Hook<H>>,
-    /// Whether all CPUs had theirs once; held by who starts and stops them.
+    /// Whether all CPUs have had their counters once. Held by the code that starts and stops
+    /// counters.
     #[pin]
     begun: Mutex<bool>,
 }
 
-// SAFETY: The events are started and stopped from anywhere, under the lock; the handler is `Sync`.
+// SAFETY: Any task may start and stop the events, which happens under the mutex; the handler is
+// `Send` and `Sync`.
 unsafe impl<H: Overflow> Send for Slots<H> {}
 // SAFETY: As above.
 unsafe impl<H: Overflow> Sync for Slots<H> {}
 
 impl<H: Overflow> Slots<H> {
-    /// Gives every CPU its counter for the first time.
+    /// Gives every CPU its counter for the first time. May sleep.
     fn begin(&self) -> Result {
         let mut begun = self.begun.lock();
         let mut result = Ok(());
@@ -191,7 +200,8 @@ impl<H: Overflow> Slots<H> {
         result
     }
 
-    /// Starts what CPUs that are online lack. One that cannot be started is told to `failed`.
+    /// Starts the counters that online CPUs lack. Calls `failed` for a CPU whose counter cannot be
+    /// started, once until it comes online again. The mutex must be held.
     fn complete(&self, mut failed: impl FnMut(u32, Error)) {
         for (cpu, slot) in (0u32..).zip(self.slots.iter()) {
             if slot.stale.swap(false, Ordering::Relaxed) {
@@ -199,10 +209,11 @@ impl<H: Overflow> Slots<H> {
                 slot.stop();
             }
             if online(cpu) && slot.event.load(Ordering::Relaxed).is_null() {
-                // SAFETY: The hook is in its box until the event has been stopped, by `Slot::stop`.
+                // SAFETY: The hook stays in its box, which is dropped only after `Slot::stop` has
+                // stopped every event, each once.
                 match unsafe { self.hook.start(cpu, &self.what) } {
                     Ok(event) => slot.event.store(event, Ordering::Relaxed),
-                    // It goes at this moment.
+                    // The CPU is just going offline.
                     Err(error) if error == ENODEV => {}
                     Err(_) if slot.told.swap(true, Ordering::Relaxed) => {}
                     Err(error) => failed(cpu, error),
@@ -216,7 +227,8 @@ impl Slot {
     fn stop(&self) {
         let event = self.event.swap(null_mut(), Ordering::Relaxed);
         if !event.is_null() {
-            // SAFETY: It was started, and is in its place no more.
+            // SAFETY: The event was started, and the swap has taken it out of its slot, so it is
+            // stopped once.
             unsafe { bindings::dtrace_perf_stop(event) };
         }
     }
@@ -243,29 +255,29 @@ impl<H: Overflow> Chore for Arc<Slots<H>> {
     }
 }
 
-/// What is told of CPUs that come.
+/// Reacts to CPUs that come online.
 pub struct Watch<H: Overflow>(Pin<KBox<Deferred<Arc<Slots<H>>>>>);
 
 impl<H: Overflow> PerCpu for Watch<H> {
     fn start(&self, cpu: usize) -> Result {
         let slot = self.0.chore().slots.get(cpu).ok_or(EINVAL)?;
-        // Whatever it had it has lost; also what is just being put there.
+        // Whatever counter the CPU had is lost, even one that is being put there now.
         slot.stale.store(true, Ordering::Relaxed);
         self.0.ask();
         Ok(())
     }
 
-    /// What the kernel has taken from it is put away when it comes again, or in the end.
+    /// Does nothing: the lost event is released when the CPU comes online again, or at the end.
     fn stop(&self, _cpu: usize) {}
 }
 
-/// Running counters. Dropping them stops them.
+/// Running counters. Dropping them stops them. May sleep.
 pub struct Counters<H: Overflow> {
     _watch: Pin<KBox<Everywhere<Watch<H>>>>,
 }
 
 impl<H: Overflow> Counters<H> {
-    /// Starts them, on all CPUs or on none.
+    /// Starts counters on all CPUs that are online, or on none. May sleep.
     pub fn start(state: &Arc<CpuState<Watch<H>>>, what: &What, handler: H) -> Result<Self> {
         // SAFETY: No preconditions.
         let cpus = unsafe { bindings::dtrace_nr_cpus() } as usize;
@@ -291,7 +303,8 @@ impl<H: Overflow> Counters<H> {
 
 /// # Safety
 ///
-/// Called by `perf.c` with a `Hook<H>`, and registers that stay during the call.
+/// Called by `perf.c` with a live `Hook<H>`, and with registers that are null, or valid and
+/// unchanged during the call.
 unsafe extern "C" fn on_overflow<H: Overflow>(
     hook: *mut bindings::dtrace_perf,
     regs: *mut bindings::pt_regs,

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Who may do what.
+//! The rights of consumers (INV-35).
 //!
-//! `CAP_SYS_ADMIN` may do everything, `CAP_PERFMON` see what happens, everywhere. Memory is more: Linux gives what lies at an
-//! address, the kernel's or any process's, to programs of BPF, for which one needs `CAP_BPF` as well; so do we. `CAP_SYS_PTRACE` does not do: it
-//! passes neither Yama's last word nor Landlock. A group that the administrator names may trace processes of
-//! its members' own, each member his, and sees nothing of the kernel. A kernel that is locked down keeps its secrets, or
-//! also user memory from being written, from the first two as well. So does a security module that keeps perf events or BPF from a task. What a
-//! consumer may do is decided when it is opened. Which processes a member may trace [`rights`](super::rights) say.
+//! `CAP_SYS_ADMIN` may do everything, and `CAP_PERFMON` may see what happens, everywhere. Memory
+//! takes more: Linux lets BPF programs read what lies at an address of the kernel or of any
+//! process, and requires `CAP_BPF` for that as well; so does this module. `CAP_SYS_PTRACE` is not
+//! enough, because it passes neither Yama's strictest scope nor Landlock. A group that the
+//! administrator names may trace its members' own processes, each member their own, and sees
+//! nothing of the kernel. A locked-down kernel withholds its secrets, or also writes to user
+//! memory, from holders of these capabilities too. So does a security module that denies a task
+//! perf events or BPF. What a consumer may do is decided when its file is opened.
+//! [`rights`](super::rights) says which processes a member may trace.
 
 use super::symbols::{self, Address};
 use crate::bindings;
@@ -16,15 +19,16 @@ use dtrace_engine::Privileges;
 use kernel::prelude::*;
 use kernel::sync::SetOnce;
 
-/// The group that nobody is in.
+/// The value of the parameter `group` that means no group.
 const NOBODY: u32 = u32::MAX;
 
-/// What the current task may do, a member of `group` among others; `None` where that is nothing. An error: the security modules cannot be
-/// asked.
+/// Returns what the current task may do, also as a member of `group`; `None` if that is nothing. An
+/// error means that the security modules could not be asked. May sleep.
 pub fn of_current(group: u32) -> Result<Option<Privileges>> {
     let [perf, bpf] = security_hooks()?;
-    // What does not matter is not asked for: the kernel logs what it keeps from the caller where it is locked down.
-    // SAFETY: These need nothing, or the addresses of the kernel's functions.
+    // What does not matter is not asked, because a locked-down kernel logs each refusal.
+    // SAFETY: These helpers need nothing, or the addresses of the kernel's functions or 0, which
+    // `security_hooks` returns.
     Ok(unsafe {
         let admin = bindings::dtrace_capable(bindings::CAP_SYS_ADMIN as i32);
         let all = admin || bindings::dtrace_capable(bindings::CAP_PERFMON as i32);
@@ -44,7 +48,8 @@ pub fn of_current(group: u32) -> Result<Option<Privileges>> {
     })
 }
 
-/// Where the kernel asks its security modules for perf events and for BPF; 0 where it does not.
+/// Returns the addresses of the functions by which the kernel asks its security modules about perf
+/// events and about BPF; 0 for one that it does not have.
 fn security_hooks() -> Result<[usize; 2]> {
     static HOOKS: SetOnce<[usize; 2]> = SetOnce::new();
 
@@ -59,20 +64,20 @@ fn security_hooks() -> Result<[usize; 2]> {
 
 /// Whether the kernel still allows what a consumer may do: it may have been locked down since.
 pub fn are_allowed(rights: Privileges) -> bool {
-    // SAFETY: These need nothing.
+    // SAFETY: No preconditions.
     unsafe {
         (!rights.kernel || bindings::dtrace_may_read_kernel())
             && (!rights.destructive || bindings::dtrace_may_write())
     }
 }
 
-/// Whether the kernel lets anybody write to programs, as far as it is locked down.
+/// Whether the kernel, as far as it is locked down, allows writes to programs at all.
 pub fn may_write() -> bool {
     // SAFETY: No preconditions.
     unsafe { bindings::dtrace_may_write() }
 }
 
-/// The real user of the current task.
+/// Returns the real user id of the current task.
 pub fn user() -> u32 {
     let mut raw = bindings::dtrace_identity::default();
     // SAFETY: `raw` is valid for the write.

@@ -1,21 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! A misc device for everybody, which goes when the module does, whoever has it open.
+//! A misc device for every user, which goes when the module does, even if files of it are open.
 //!
-//! An open file of a [`Device`](super::device::Device) keeps the module. That would let everybody keep it, so files of this one have no owner. What
-//! the kernel calls for them stands in [`Ops`], which all of them point to and which lies outside of the module. When the device goes,
-//! the functions there become the kernel's own: the control call that of a terminal that was hung up, `EIO`. None becomes empty, as
-//! the kernel looks whether there is one before it takes it. Then
+//! An open file of a [`Device`](super::device::Device) keeps the module. Every user could keep it
+//! that way, so files of this device have no owner. The functions that the kernel calls for them
+//! are in [`Ops`], to which all of the files point, and which lies outside of the module. When the
+//! device goes, these functions are replaced by functions of the kernel; the one for control calls
+//! is that of a terminal that was hung up, and returns `EIO` (`ENOTTY` for the command
+//! `TIOCSPGRP`). None of the pointers becomes null, because the kernel tests a pointer before it
+//! loads it again. Then:
 //!
-//! - nobody opens the device any more: misc_open() calls us with the mutex that misc_deregister() waits for;
-//! - who has taken one of our functions before has called it when all tasks have slept, as nobody sleeps before a call is counted;
-//! - the calls that are counted are waited for. So a call may not wait for what a program can hold up.
+//! - No task opens the device any more: misc_open() calls us with the mutex that misc_deregister()
+//!   waits for.
+//! - A task that loaded one of our functions earlier has called it when all tasks have slept,
+//!   because no task sleeps between that and being counted.
+//! - Calls that are counted are waited for. So a call must not wait for anything that a program can
+//!   delay.
 //!
-//! The last instructions of a call are waited for with those of [`Calls`](super::pause::Calls), which go later.
+//! The last instructions of a call, after it has been counted down, are waited for with those of
+//! [`Calls`](super::pause::Calls), which go later.
 //!
-//! A file has nothing of its own but its place in the count of those that are open. Where there are any, [`Ops`] stay for them, for good:
-//! some 300 bytes, each time.
+//! A file has nothing of its own but its part in the count of open files. If there are open files
+//! when the device goes, [`Ops`] stay for them for good: some 300 bytes each time.
 
 use super::rculist;
 use super::symbols::{self, Address};
@@ -31,21 +38,21 @@ use kernel::types::Opaque;
 
 type Ioctl = unsafe extern "C" fn(*mut bindings::file, c_uint, c_ulong) -> c_long;
 
-/// Who answers the calls.
+/// The handler of the device's calls.
 pub trait Answers: Send + Sync + 'static {
-    /// A control call; its result.
+    /// Handles a control call and returns its result.
     fn ioctl(&self, cmd: u32, arg: usize) -> Result<isize>;
 }
 
 /// What files of the device point to.
 #[repr(C)]
 struct Ops {
-    // First, so that the address of a file's operations is that of the whole.
+    // Must be first: the address of a file's operations is that of the whole.
     fops: bindings::file_operations,
     files: Files,
 }
 
-/// How many files there were, and how many of them are closed.
+/// How many files were opened, and how many of them were closed.
 #[derive(Default)]
 struct Files {
     opened: AtomicUsize,
@@ -58,7 +65,7 @@ impl Files {
     }
 }
 
-/// A registered device; dropping it removes the device.
+/// A registered device. Dropping it removes the device. May sleep.
 ///
 /// # Invariants
 ///
@@ -66,27 +73,28 @@ impl Files {
 #[pin_data(PinnedDrop)]
 #[repr(C)]
 pub struct Public<T: Answers> {
-    // First, so that its address is the device's; see `ioctl`.
+    // Must be first: its address is that of the whole; see `ioctl`.
     #[pin]
     misc: Opaque<bindings::miscdevice>,
     ops: *mut Ops,
-    /// What answers when the device has gone.
+    /// The handler of control calls once the device has gone.
     gone: Ioctl,
     answers: T,
     #[pin]
     _pin: PhantomPinned,
 }
 
-// SAFETY: `T` is `Send` and `Sync`, and the device may be removed by any thread.
+// SAFETY: `T` is `Send` and `Sync`, `ops` is only used by functions that any task may call, and any
+// thread may remove the device.
 unsafe impl<T: Answers> Send for Public<T> {}
 // SAFETY: As above.
 unsafe impl<T: Answers> Sync for Public<T> {}
 
 impl<T: Answers> Public<T> {
-    /// Registers a device of this name at this path below `/dev`, for everybody.
+    /// Registers a device called `name` at the path `node` below `/dev`, with mode 0666. May sleep.
     pub fn register([name, node]: [&'static CStr; 2], answers: T) -> Result<Pin<KBox<Self>>> {
         let Address(gone) = symbols::lookup(c"hung_up_tty_ioctl")?;
-        // SAFETY: That is a function of this type.
+        // SAFETY: The address is that of `hung_up_tty_ioctl()`, which has this type.
         let gone = unsafe { core::mem::transmute::<usize, Ioctl>(gone) };
         let ops = KBox::new(Ops::new::<T>(), GFP_KERNEL)?;
         let mut raw: bindings::miscdevice = pin_init::zeroed();
@@ -101,7 +109,8 @@ impl<T: Answers> Public<T> {
             gone,
             answers,
             misc <- Opaque::try_ffi_init(move |slot: *mut bindings::miscdevice| {
-                // SAFETY: `slot` is ours to write. All that calls use has been initialized before.
+                // SAFETY: `slot` is valid for writes and pinned. Calls may come as soon as
+                // misc_register() has succeeded; everything that they use is initialized before.
                 unsafe {
                     slot.write(raw);
                     to_result(bindings::misc_register(slot))
@@ -110,7 +119,8 @@ impl<T: Answers> Public<T> {
             _pin: PhantomPinned,
         }? Error);
         KBox::pin_init(device, GFP_KERNEL).inspect_err(|_| {
-            // SAFETY: There is no device with them.
+            // SAFETY: The device was not registered, so nothing points to `ops`, which came from
+            // `into_raw()`.
             drop(unsafe { KBox::from_raw(ops) });
         })
     }
@@ -122,7 +132,7 @@ impl Ops {
         fops.open = Some(open);
         fops.release = Some(release);
         fops.unlocked_ioctl = Some(ioctl::<T>);
-        // Calls the other one.
+        // That of the kernel calls `unlocked_ioctl`.
         fops.compat_ioctl = bindings::compat_ptr_ioctl;
         Self {
             fops,
@@ -130,13 +140,14 @@ impl Ops {
         }
     }
 
-    /// The count that an open file is in.
+    /// Returns the count that an open file is part of.
     ///
     /// # Safety
     ///
-    /// It is one of a [`Public`], and stays open for as long as that is used.
+    /// `file` must be an open file of a [`Public`], and stay open for `'a`.
     unsafe fn files<'a>(file: *mut bindings::file) -> &'a Files {
-        // SAFETY: By the caller's promise its operations are the first field of `Ops`, which stay while a file is open.
+        // SAFETY: By the caller's promise the file's operations are the first field of an `Ops`,
+        // which stays while a file is open.
         unsafe { &(*(*file).f_op.cast::<Self>()).files }
     }
 }
@@ -145,7 +156,7 @@ impl Ops {
 ///
 /// Called by misc_open() for a file of a [`Public`].
 unsafe extern "C" fn open(_inode: *mut bindings::inode, file: *mut bindings::file) -> c_int {
-    // SAFETY: By the caller's promise.
+    // SAFETY: By the caller's promise; the file stays open during the call.
     let files = unsafe { Ops::files(file) };
     files.opened.fetch_add(1, Ordering::Relaxed);
     0
@@ -153,9 +164,9 @@ unsafe extern "C" fn open(_inode: *mut bindings::inode, file: *mut bindings::fil
 
 /// # Safety
 ///
-/// Called once for what was opened.
+/// Called once for a file for which [`open`] was called.
 unsafe extern "C" fn release(_inode: *mut bindings::inode, file: *mut bindings::file) -> c_int {
-    // SAFETY: By the caller's promise.
+    // SAFETY: By the caller's promise; the file's operations are used until this returns.
     let files = unsafe { Ops::files(file) };
     files.closed.fetch_add(1, Ordering::Relaxed);
     0
@@ -163,18 +174,19 @@ unsafe extern "C" fn release(_inode: *mut bindings::inode, file: *mut bindings::
 
 /// # Safety
 ///
-/// A control call of an open file of a [`Public<T>`].
+/// Called as a control call of an open file of a [`Public<T>`].
 unsafe extern "C" fn ioctl<T: Answers>(
     file: *mut bindings::file,
     cmd: c_uint,
     arg: c_ulong,
 ) -> c_long {
-    // SAFETY: No preconditions. The device stays until the call has ended.
+    // SAFETY: No preconditions. From here on the device stays until the call is counted down.
     unsafe { ours::dtrace_call_begun() };
-    // SAFETY: misc_open() has put the device there, which is the first field of a `Public<T>`.
+    // SAFETY: misc_open() has set `private_data` to the device, which is the first field of a
+    // `Public<T>`. That is alive, because the call is counted.
     let device = unsafe { &*(*file).private_data.cast::<Public<T>>() };
     let answer = device.answers.ioctl(cmd, arg);
-    // SAFETY: It has begun.
+    // SAFETY: Matches the `dtrace_call_begun()` above. `device` is not used any more.
     unsafe { ours::dtrace_call_ended() };
     match answer {
         Ok(answer) => answer as c_long,
@@ -185,23 +197,26 @@ unsafe extern "C" fn ioctl<T: Answers>(
 #[pinned_drop]
 impl<T: Answers> PinnedDrop for Public<T> {
     fn drop(self: Pin<&mut Self>) {
-        // SAFETY: By the type's invariant. Who is about to open the device has done so afterwards.
+        // SAFETY: By the type's invariant the device is registered. A task that is just opening it
+        // has finished when this returns.
         unsafe { bindings::misc_deregister(self.misc.get()) };
         let ops = self.ops;
-        // SAFETY: They are there, by the type's invariant. Others only load these words, each as a whole.
+        // SAFETY: By the type's invariant `ops` is valid. Other CPUs only load these words, each as
+        // a whole, and volatile writes of aligned words are not torn.
         unsafe {
             (&raw mut (*ops).fops.unlocked_ioctl).write_volatile(Some(self.gone));
             (&raw mut (*ops).fops.release).write_volatile(Some(bindings::generic_file_open));
         }
         rculist::synchronize_tasks();
-        // SAFETY: As above; nobody counts any more.
+        // SAFETY: As above; `Files` are atomics. No function of ours changes the counts any more.
         let is_unused = unsafe { &(*ops).files }.are_all_closed();
-        // SAFETY: No preconditions; may sleep. Nobody queues such calls without end: the device has gone.
+        // SAFETY: No preconditions; may sleep. It ends, because no further calls can begin.
         unsafe { ours::dtrace_pauses_wait() };
         if is_unused {
-            // Who has just closed a file still looks at them.
+            // A task that has just closed a file may still look at the operations.
             rculist::synchronize_tasks();
-            // SAFETY: They were allocated so, and nobody has them any more.
+            // SAFETY: `ops` came from `KBox::into_raw()`. All files are closed and all tasks have
+            // slept since, so nothing uses it any more.
             drop(unsafe { KBox::from_raw(ops) });
         }
     }

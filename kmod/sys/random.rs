@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Random numbers that nobody can guess.
+//! Random numbers that cannot be guessed.
 
 use crate::bindings;
 
-/// One of 64 bits (`get_random_u64()` of drivers/char/random.c). In the first moments of the boot the kernel itself may know too little for that.
+/// Returns a random number of 64 bits (`get_random_u64()` of drivers/char/random.c). In the first
+/// moments of the boot the kernel itself may have too little entropy for that.
 pub fn word() -> u64 {
-    // SAFETY: Needs nothing.
+    // SAFETY: No preconditions.
     unsafe { bindings::get_random_u64() }
 }

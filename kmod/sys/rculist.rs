@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Lists that probe context reads while others change them.
+//! Lists that probe context reads while others change them (INV-20).
 //!
-//! A [`Head`] is a list's beginning, at a probe. Its nodes belong to somebody else: each consumer keeps all of its own in
-//! one [`Links`], a few large blocks, however many lists they are on; they wait there until it [publishes](Links::publish)
-//! them. A change is one store of one pointer, made by whoever holds the [`Writer`]; a reader sees the list before or
-//! after it. An unlinked node still leads on, so a reader that stands on it finds its way; it is freed after every reader
-//! of that time has gone.
+//! A [`Head`] is the beginning of a list, at a probe. Its nodes belong to others: each consumer
+//! keeps all of its nodes in one [`Links`], in a few large blocks, however many lists they are on.
+//! New nodes wait there until the consumer [publishes](Links::publish) them. A change is one store
+//! of one pointer, made by the holder of the [`Writer`]; a reader sees the list before or after it.
+//! An unlinked node still points to the next one, so a reader that stands on it can go on; it is
+//! freed after every reader of that time has left.
 //!
-//! Why consumers can go in any order: a node that is unlinked but not freed may still point to one that is unlinked later.
-//! A reader that follows it began before the first unlinking, so the grace period of the second one waits for it as well. Nor does
-//! an owner have to go to get its memory back: a block of which nothing is on a list goes after a grace period too
+//! Why consumers can go in any order: a node that is unlinked but not freed may still point to a
+//! node that is unlinked later. A reader that follows that pointer began before the first
+//! unlinking, so the grace period of the second one waits for it as well. An owner does not have to
+//! go to get memory back either: a block with no node on a list is also freed after a grace period
 //! ([`shed`](Links::shed)).
 
 use super::percpu::NoGracePeriod;
@@ -21,25 +23,25 @@ use core::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
 
-/// The right to change lists. There is one; a mutex guards it.
+/// The right to change lists. There is one, and a mutex guards it.
 pub struct Writer(());
 
 impl Writer {
-    /// The right.
+    /// Returns the right.
     ///
     /// # Safety
     ///
-    /// Must be called once in the module's life.
+    /// While the value lives, there must be no other one for the same lists.
     pub const unsafe fn new() -> Self {
         Self(())
     }
 }
 
-/// Appends to lists. As long as it is there nobody unlinks, so that what it has appended to the same list before needs no looking
-/// for: a list of any length takes no longer.
+/// Appends to lists. While it exists no node is unlinked, because it borrows the writer. So the end
+/// of the list that was appended to last is known, and a list of any length takes no longer.
 struct Appender<'w, T: 'static> {
     _writer: &'w mut Writer,
-    /// The list that was last appended to, and the node.
+    /// The list that was appended to last, and the node.
     last: Option<(&'static Head<T>, *mut Node<T>)>,
 }
 
@@ -48,12 +50,13 @@ impl<T: Sync + Send + 'static> Appender<'_, T> {
     ///
     /// # Safety
     ///
-    /// `at` is alive, stays where it is until it has been unlinked, and is on no list.
+    /// The node at `at` must be alive, stay where it is until a grace period after it was unlinked,
+    /// and be on no list.
     unsafe fn append(&mut self, at: *mut Node<T>) {
         // SAFETY: By the caller's promise.
         let node = unsafe { &*at };
         let end = match self.last {
-            // SAFETY: What was appended is linked still, and so alive.
+            // SAFETY: That node was appended and is still linked, so it is alive.
             Some((list, last)) if ptr::eq(list, node.head) => unsafe { &(*last).next },
             _ => node.head.end(),
         };
@@ -63,15 +66,15 @@ impl<T: Sync + Send + 'static> Appender<'_, T> {
     }
 }
 
-/// A list's beginning.
+/// The beginning of a list.
 pub struct Head<T: 'static> {
     first: AtomicPtr<Node<T>>,
 }
 
 /// # Invariants
 ///
-/// A node that a list reaches is alive, and so is every node that its `next` leads to, until a grace period after it
-/// has been unlinked.
+/// A node that a list reaches is alive, and so is every node that its `next` leads to, until a
+/// grace period after it has been unlinked.
 struct Node<T: 'static> {
     next: AtomicPtr<Node<T>>,
     head: &'static Head<T>,
@@ -79,7 +82,7 @@ struct Node<T: 'static> {
     value: T,
 }
 
-/// Where a node is in its life; readers do not ask.
+/// The stages in the life of a node. Readers do not look at them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 enum Stage {
@@ -87,11 +90,12 @@ enum Stage {
     Waiting,
     /// It is on its list.
     Linked,
-    /// It is on its list, and its owner is about to take it off.
+    /// It is on its list, and about to be unlinked.
     Going,
-    /// It is on no list any more, or never will be.
+    /// It is on no list any more, or will never be.
     Off,
-    /// It is on no list: its owner knows of it by another way, and has it until it is taken off as the others are.
+    /// It is on no list, because its owner finds it in another way. It stays until it is taken off
+    /// like the others.
     Apart,
 }
 
@@ -105,35 +109,39 @@ impl<T> Node<T> {
     }
 }
 
-// SAFETY: A head gives away only `&T`.
+// SAFETY: A head gives out only `&T`, and `T` is `Sync`; its pointer is atomic.
 unsafe impl<T: Sync + Send> Sync for Head<T> {}
 // SAFETY: As above.
 unsafe impl<T: Sync + Send> Send for Head<T> {}
 
 impl<T: Sync + Send> Head<T> {
-    /// An empty list.
+    /// Returns an empty list.
     pub const fn new() -> Self {
         Self {
             first: AtomicPtr::new(ptr::null_mut()),
         }
     }
 
-    /// The values, oldest first.
+    /// Returns the values, oldest first.
     #[inline]
     pub fn iter<'a>(&self, _guard: &'a impl NoGracePeriod) -> impl Iterator<Item = &'a T> {
         let mut at = self.first.load(Ordering::Acquire);
         core::iter::from_fn(move || {
-            // SAFETY: By the invariant of `Node`; no grace period ends during `'a`.
+            // SAFETY: By the invariant of `Node`, and because the guard proves that no grace period
+            // ends during `'a` that begins meanwhile. The acquire loads pair with the release
+            // stores that link nodes.
             let node: &'a Node<T> = unsafe { at.as_ref() }?;
             at = node.next.load(Ordering::Acquire);
             Some(&node.value)
         })
     }
 
-    /// Empties the list, and tells the values that were on it. The nodes stay with their owners.
+    /// Empties the list, and calls `gone` for the values that were on it. The nodes stay with their
+    /// owners.
     pub fn unlink_all(&self, _writer: &mut Writer, mut gone: impl FnMut(&T)) {
         let mut at = self.first.swap(ptr::null_mut(), Ordering::Release);
-        // SAFETY: By the invariant of `Node`: nodes are freed by the holder of the writer only.
+        // SAFETY: By the invariant of `Node`: only the holder of the writer frees nodes, which is
+        // the caller.
         while let Some(node) = unsafe { at.as_ref() } {
             node.enter(Stage::Off);
             gone(&node.value);
@@ -141,17 +149,18 @@ impl<T: Sync + Send> Head<T> {
         }
     }
 
-    /// The pointer that ends the list.
+    /// Returns the pointer that ends the list. The caller must hold the writer.
     fn end(&self) -> &AtomicPtr<Node<T>> {
         let mut slot = &self.first;
-        // SAFETY: By the invariant of `Node`, and the callers hold the writer.
+        // SAFETY: By the invariant of `Node`; no node is freed meanwhile, because the caller holds
+        // the writer.
         while let Some(node) = unsafe { slot.load(Ordering::Relaxed).as_ref() } {
             slot = &node.next;
         }
         slot
     }
 
-    /// Takes the nodes off that are going.
+    /// Unlinks the nodes in the stage [`Stage::Going`]. The caller must hold the writer.
     fn let_go(&self) {
         let mut slot = &self.first;
         // SAFETY: As in `end`.
@@ -166,10 +175,10 @@ impl<T: Sync + Send> Head<T> {
     }
 }
 
-/// Nodes that are allocated, and freed, together.
+/// Nodes that are allocated and freed together.
 struct Block<T: 'static> {
     nodes: KVVec<Node<T>>,
-    /// Begun when none of them was on a list any more.
+    /// The grace period that began when none of them was on a list any more.
     grace: Option<GracePeriod>,
 }
 
@@ -178,7 +187,8 @@ impl<T> Block<T> {
         self.nodes.iter().all(|node| node.is(Stage::Off))
     }
 
-    /// Whether nobody can be standing on one of the nodes, and nobody will; if not, that is asked for.
+    /// Whether no reader can be on one of the nodes, now or later. If that is not known yet, begins
+    /// a grace period once all nodes are off.
     fn is_done(&mut self) -> bool {
         match self.grace {
             Some(grace) => grace.has_ended() && self.is_off(),
@@ -190,16 +200,16 @@ impl<T> Block<T> {
     }
 }
 
-/// One owner's nodes. They must be [unlinked](Self::unlink_if) before the links are dropped; what is still
-/// linked then is leaked rather than freed under a reader.
+/// The nodes of one owner. They must be [unlinked](Self::unlink_if) before the value is dropped; if
+/// some are still linked then, their memory is leaked, because readers may use it.
 pub struct Links<T: Sync + Send + 'static> {
     blocks: KVVec<Block<T>>,
-    /// How many of the blocks have been published.
+    /// The number of blocks that have been published.
     published: usize,
 }
 
 impl<T: Sync + Send + 'static> Links<T> {
-    /// No nodes.
+    /// Returns no nodes.
     pub const fn new() -> Self {
         Self {
             blocks: KVVec::new(),
@@ -207,7 +217,7 @@ impl<T: Sync + Send + 'static> Links<T> {
         }
     }
 
-    /// Makes room for `n` more nodes, so that as many [`add`](Self::add) succeed.
+    /// Makes room for `n` more nodes, so that as many [`add`](Self::add) succeed. May sleep.
     pub fn reserve(&mut self, n: usize) -> Result {
         if n == 0 {
             return Ok(());
@@ -220,12 +230,13 @@ impl<T: Sync + Send + 'static> Links<T> {
         Ok(())
     }
 
-    /// Makes a node of `value`, which waits to be linked to the list `head`.
+    /// Makes a node of `value`, to be linked to the list `head`. Fails with `ENOSPC` if there is no
+    /// reserved room.
     pub fn add(&mut self, head: &'static Head<T>, value: T) -> Result {
         self.make(head, value, Stage::Waiting)
     }
 
-    /// Makes a node of `value`, which will never be linked to `head`.
+    /// Makes a node of `value` that will never be linked to `head`. Errors as [`add`](Self::add).
     pub fn add_apart(&mut self, head: &'static Head<T>, value: T) -> Result {
         self.make(head, value, Stage::Apart)
     }
@@ -242,19 +253,22 @@ impl<T: Sync + Send + 'static> Links<T> {
         block.nodes.push_within_capacity(node).map_err(|_| ENOSPC)
     }
 
-    /// Links the nodes that wait, each at the end of its list, in the order in which they were added; `each` is told them.
+    /// Links the waiting nodes, each at the end of its list, in the order in which they were added,
+    /// and calls `each` for them.
     pub fn publish(&mut self, writer: &mut Writer, mut each: impl FnMut(&T)) {
         let mut by = Appender {
             _writer: writer,
             last: None,
         };
         for block in self.blocks.iter_mut().skip(self.published) {
-            // Pointers to nodes come from the block's own pointer, not from a reference to one node.
+            // Pointers to nodes are derived from the block's own pointer, not from a reference to
+            // one node.
             let nodes = block.nodes.as_mut_ptr();
             for n in 0..block.nodes.len() {
                 let at = nodes.wrapping_add(n);
-                // SAFETY: The block has that many nodes. They never move, since it is not added to any more, and are dropped when
-                // they have been unlinked.
+                // SAFETY: The block has that many nodes, so `at` is valid. They stay in place,
+                // because nothing is added to the block after this, and they are dropped only after
+                // they have been unlinked and a grace period has passed.
                 unsafe {
                     if (*at).is(Stage::Waiting) {
                         by.append(at);
@@ -266,21 +280,22 @@ impl<T: Sync + Send + 'static> Links<T> {
         self.published = self.blocks.len();
     }
 
-    /// The values of the nodes that have not been taken off.
+    /// Returns the values of the nodes that have not been taken off.
     pub fn values(&self) -> impl Iterator<Item = &T> {
         let nodes = self.blocks.iter().flat_map(|block| &block.nodes);
         let kept = nodes.filter(|node| !node.is(Stage::Going) && !node.is(Stage::Off));
         kept.map(|node| &node.value)
     }
 
-    /// How many nodes are linked.
+    /// Returns the number of linked nodes.
     pub fn linked(&self) -> usize {
         let nodes = self.blocks.iter().flat_map(|block| &block.nodes);
         nodes.filter(|node| node.is(Stage::Linked)).count()
     }
 
-    /// Takes the nodes for which `which` holds off their lists, each of which is walked once, however many nodes it has. Those that wait
-    /// never come to be linked. Nodes that were added [apart](Self::add_apart) are taken off too.
+    /// Takes the nodes for which `which` returns `true` off their lists. Waiting nodes are then
+    /// never linked. Nodes that were added [apart](Self::add_apart) are taken off too. Each list is
+    /// walked once, however many of the nodes it has.
     pub fn unlink_if(&mut self, _writer: &mut Writer, mut which: impl FnMut(&T) -> bool) {
         for node in self.blocks.iter().flat_map(|block| &block.nodes) {
             if (node.is(Stage::Waiting) || node.is(Stage::Apart)) && which(&node.value) {
@@ -296,8 +311,9 @@ impl<T: Sync + Send + 'static> Links<T> {
         }
     }
 
-    /// Frees the blocks of which no node is on a list or waits to be. A block goes at a later call than the one that finds it
-    /// so, when a grace period has passed. Not to be called between [`reserve`](Self::reserve) and what that was for.
+    /// Frees the blocks of which no node is on a list or waits to be. A block is freed by a later
+    /// call than the one that finds it so, when a grace period has passed. Must not be called
+    /// between [`reserve`](Self::reserve) and the `add` calls that it was for.
     pub fn shed(&mut self, _writer: &mut Writer) {
         let (mut published, mut at) = (self.published, 0usize);
         self.blocks.retain(|block| {
@@ -311,7 +327,7 @@ impl<T: Sync + Send + 'static> Links<T> {
         self.published = published;
     }
 
-    /// How many blocks there are.
+    /// Returns the number of blocks.
     #[cfg(test)]
     pub fn blocks(&self) -> usize {
         self.blocks.len()
@@ -329,35 +345,40 @@ impl<T: Sync + Send + 'static> Drop for Links<T> {
     }
 }
 
-/// Waits until every CPU has left the probe context that it is in.
+/// Waits until every CPU has left the RCU read-side critical sections that it is in, probe context
+/// included. May sleep.
 pub fn synchronize() {
-    // SAFETY: Called from process context, without locks that an RCU reader may take.
+    // SAFETY: Must be called in process context, without locks that an RCU reader may take; all
+    // callers keep to that.
     unsafe { bindings::synchronize_rcu() };
 }
 
-/// Waits until every task has slept or been in user space, and every CPU has left the interrupt or the idle loop that it was in.
+/// Waits until every task has slept or been in user space, and every CPU has left the interrupt or
+/// the idle loop that it was in. May sleep, for long.
 pub fn synchronize_tasks() {
-    // SAFETY: As above.
+    // SAFETY: As in `synchronize`.
     unsafe {
         bindings::synchronize_rcu_tasks_rude();
         bindings::synchronize_rcu_tasks();
     }
 }
 
-/// A grace period that has been asked for: when it has ended, every CPU has left the probe context that it was in when it began.
+/// A grace period. When it has ended, every CPU has left the probe context that it was in when the
+/// grace period began.
 #[derive(Clone, Copy)]
 pub struct GracePeriod(usize);
 
 impl GracePeriod {
-    /// Asks for one. Does not wait.
+    /// Begins one. Does not wait.
     pub fn begin() -> Self {
-        // SAFETY: Called from process context, with interrupts on.
+        // SAFETY: Must be called with interrupts on, because it may wake RCU's threads; all callers
+        // are in process context.
         Self(unsafe { bindings::start_poll_synchronize_rcu() })
     }
 
-    /// Whether it has ended. Whoever learns so sees what was done in probe context before that.
+    /// Whether it has ended. If it has, the caller sees what was done in probe context before that.
     pub fn has_ended(self) -> bool {
-        // SAFETY: The number came from the kernel.
+        // SAFETY: The number came from `start_poll_synchronize_rcu()`.
         unsafe { bindings::poll_state_synchronize_rcu(self.0) }
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! What processes that have ended had mapped. See `bindings/remains.c`.
+//! The mappings of processes that have ended (INV-16, `bindings/remains.c`).
 
 use super::tracepoint::{Attached, Hit};
 use crate::bindings;
@@ -9,45 +9,48 @@ use core::ffi::c_int;
 use kernel::error::to_result;
 use kernel::prelude::*;
 
-/// An address of the current process is being recorded: what it had mapped is noted when it ends.
+/// Marks the current process, of which an address is being recorded: its mappings are noted when it
+/// ends. May be called in any context.
 #[inline]
 pub fn mark() {
     // SAFETY: No preconditions.
     unsafe { bindings::dtrace_remains_mark() }
 }
 
-/// The current process loses its memory.
+/// Why the current process loses its memory.
 enum Told {
     /// It executes another program.
     Exec,
-    /// A thread ends, the last one perhaps.
+    /// A thread ends, which may be the last one.
     Exit,
 }
 
 impl Hit for Told {
     fn hit(&self, args: &[u64]) {
-        // `bool group_dead` is narrower than a word.
+        // `bool group_dead` is narrower than a word; the upper bits mean nothing.
         let is_last = |word: &u64| word & 0xff != 0;
         if matches!(self, Self::Exec) || args.get(1).is_some_and(is_last) {
-            // SAFETY: The tracepoints are passed by who loses it, which has it still.
+            // SAFETY: Must be called in task context, by a process that is about to lose its memory
+            // and still has it. Both tracepoints are passed by such a task before it gives the
+            // memory up.
             unsafe { bindings::dtrace_remains_note() };
         }
     }
 }
 
-/// As long as there is one, mappings are noted.
+/// While at least one exists, mappings are noted.
 pub struct Keeper {
-    // Nobody notes any more when what was noted goes.
+    // Dropped first: when `_kept` frees what was noted, nothing is noted any more.
     _told: Attached<Told>,
     _kept: Kept,
 }
 
-/// What is noted is kept for it.
+/// One request to keep what is noted.
 struct Kept(());
 
 impl Kept {
     fn new() -> Self {
-        // SAFETY: No preconditions; `drop` takes back what is counted.
+        // SAFETY: No preconditions; `drop` takes this back. May sleep.
         unsafe { bindings::dtrace_remains_keep(true) };
         Self(())
     }
@@ -55,7 +58,7 @@ impl Kept {
 
 impl Drop for Kept {
     fn drop(&mut self) {
-        // SAFETY: It was counted. May sleep.
+        // SAFETY: Matches the call in `new`. May sleep.
         unsafe { bindings::dtrace_remains_keep(false) };
     }
 }
@@ -64,15 +67,15 @@ impl Drop for Kept {
 pub struct Part {
     /// Its number.
     pub number: u64,
-    /// Where it begins.
+    /// Its first address.
     pub start: u64,
-    /// Where it ends.
+    /// The address behind its last.
     pub end: u64,
-    /// Where in the file it begins.
+    /// Its offset in the file.
     pub offset: u64,
-    /// It could be executed.
+    /// Whether it could be executed.
     pub is_code: bool,
-    /// Of what it is.
+    /// What was mapped.
     pub of: Of,
 }
 
@@ -80,14 +83,15 @@ pub struct Part {
 pub enum Of {
     /// Memory, or a file that the current process may not have.
     Nothing,
-    /// A file; the current process' descriptor.
+    /// A file, as a descriptor of the current process.
     File(c_int),
     /// The kernel's own code for processes.
     Vdso,
 }
 
 impl Keeper {
-    /// One more. `ENODEV`: the kernel does not tell when processes lose their memory.
+    /// Makes one more keeper. Fails with `ENODEV` if the kernel does not report when processes lose
+    /// their memory. May sleep.
     pub fn new() -> Result<Self> {
         let kept = Kept::new();
         let told = [
@@ -95,24 +99,26 @@ impl Keeper {
             (b"sched_process_exit", Told::Exit),
         ];
         Ok(Self {
-            // After probes there, which may record addresses.
+            // After our probes there, which may still record addresses.
             _told: Attached::new(told, true)?,
             _kept: kept,
         })
     }
 
-    /// The next mapping of a process after the one with that number. `ENOENT`: there is none.
+    /// Returns the next mapping of process `pid` after the one numbered `after`. Fails with
+    /// `ENOENT` if there is none. May sleep.
     pub fn next(&self, pid: u32, after: u64) -> Result<Part> {
         let mut number = after;
         let mut part = bindings::dtrace_part::default();
-        // SAFETY: Both are valid for writes.
+        // SAFETY: Both are valid for the writes.
         to_result(unsafe { bindings::dtrace_remains_next(pid, &mut number, &mut part) })?;
         let of = match u32::from(part.kind) {
             bindings::DTRACE_PART_VDSO => Of::Vdso,
-            // SAFETY: The path is ours, and is C's from now on.
+            // SAFETY: The call above has returned a reference to the path, which this call takes
+            // over.
             bindings::DTRACE_PART_FILE => match unsafe { bindings::dtrace_part_open(&mut part) } {
                 fd if fd >= 0 => Of::File(fd),
-                // It can be had later.
+                // The file can be had later, when there are descriptors or memory.
                 error if is_short(error) => return Err(Error::from_errno(error)),
                 _ => Of::Nothing,
             },
@@ -129,7 +135,7 @@ impl Keeper {
     }
 }
 
-/// Whether an error is for want of descriptors or memory.
+/// Whether an error means that descriptors or memory are short.
 fn is_short(error: c_int) -> bool {
     [EMFILE, ENFILE, ENOMEM]
         .iter()

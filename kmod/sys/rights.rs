@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Whose processes a consumer may trace that may not trace everybody's.
+//! Which processes a consumer may trace that may not trace all of them (INV-36).
 //!
-//! The rule is the kernel's own for a debugger that attaches, asked with the credentials of the consumer's opener (`rights.c` says when,
-//! and what makes an answer void). [`Rights::may_trace`] asks where that may wait; [`Rights::may_see`] is for probe context, and goes by
-//! what has been answered. What is not known is not allowed.
+//! The rule is the kernel's own for a debugger that attaches, evaluated with the credentials of the
+//! consumer's opener (`rights.c` says when, and what makes an answer void). [`Rights::may_trace`]
+//! asks the kernel where waiting is allowed. [`Rights::may_see`] is for probe context, and goes by
+//! earlier answers. What is not known is not allowed.
 //!
-//! A process of which nothing is known would have its first firings left out. So while a consumer has anything enabled, [`Watch`] has
-//! each process asked about that begins, or becomes another program, before it executes anything. All consumers hear of those by the same
-//! [hooks](Hooks).
+//! The first firings of a process of which nothing is known would be left out. So while a consumer
+//! has anything enabled, [`Watch`] has each process examined that begins, or executes another
+//! program, before that process executes anything. All consumers are notified of those by the same
+//! [hooks](Hooks) (INV-37).
 
 use super::audience::{Audience, Crowd, Listener, Source};
 use super::births::{Births, Child, Telling};
@@ -26,13 +28,14 @@ use kernel::sync::{Arc, SetOnce};
 /// What a consumer may trace.
 pub struct Rights(NonNull<bindings::dtrace_rights>);
 
-// SAFETY: They are counted, and all functions but the last may be called by anybody.
+// SAFETY: The structure is reference-counted, and all functions but the closing one may be called
+// by any task.
 unsafe impl Send for Rights {}
-// SAFETY: As above: what changes is locked.
+// SAFETY: As above; the functions lock what changes.
 unsafe impl Sync for Rights {}
 
 impl Rights {
-    /// Those of the current task, as it is now.
+    /// Returns those of the current task as it is now. May sleep.
     pub fn of_current() -> Result<Arc<Self>> {
         static MAY_ACCESS: SetOnce<Address> = SetOnce::new();
 
@@ -44,77 +47,86 @@ impl Rights {
                 found
             }
         };
-        // A kernel without Yama has none.
+        // A kernel without Yama does not have this variable.
         let scope = symbols::find(c"ptrace_scope")?;
         let scope = scope.map_or(null(), |at| at.as_ptr::<c_int>().cast_const());
-        // SAFETY: The first is the address of the function, the last that of Yama's number, which is always there.
+        // SAFETY: The first argument is the address of `ptrace_may_access()`. The second is null or
+        // that of Yama's variable, which exists as long as the kernel.
         let raw = unsafe { bindings::dtrace_rights_open(may_access.get(), scope) };
         let raw = kernel::error::from_err_ptr(raw)?;
         let this = Self(NonNull::new(raw).ok_or(ENOMEM)?);
         Ok(Arc::new(this, GFP_KERNEL)?)
     }
 
-    /// The current task is the consumer's: it is the one that is asked.
+    /// Declares the current task to be the consumer's: from now on the kernel is asked in this
+    /// task. Takes locks, so not for probe context.
     pub fn sit(&self) {
-        // SAFETY: They are there.
+        // SAFETY: `self` keeps the structure.
         unsafe { bindings::dtrace_rights_sit(self.0.as_ptr()) };
     }
 
-    /// The user who pays for what the consumer has: its opener, or who has made the user namespace that the opener is in.
+    /// Returns the user who pays for what the consumer has: its opener, or the user who has made
+    /// the user namespace that the opener is in.
     pub fn payer(&self) -> u32 {
-        // SAFETY: They are there.
+        // SAFETY: `self` keeps the structure.
         unsafe { bindings::dtrace_rights_payer(self.0.as_ptr()) }
     }
 
-    /// The same of the current task.
+    /// Returns the same of the current task.
     pub fn payer_of_current() -> u32 {
-        // SAFETY: It can be called in every process.
+        // SAFETY: No preconditions.
         unsafe { bindings::dtrace_payer_of_current() }
     }
 
-    /// Whether the consumer may trace a process. `ESRCH`: it has ended or executed another program; `EAGAIN`: nobody knows, for the current
-    /// task is not the consumer's, or the process executes another program, which who does not `wait` is not told the end of. May sleep.
+    /// Whether the consumer may trace a process. Fails with `ESRCH` if the process has ended or
+    /// executed another program. Fails with `EAGAIN` if the answer is not known and the current
+    /// task is not the consumer's, or if the process is executing another program and the caller
+    /// does not `wait` for the end of that; with `EINTR` if the caller is killed while it waits.
+    /// May sleep.
     pub fn may_trace(&self, process: &Process, wait: bool) -> Result<bool> {
         let (owner, mm) = (process.owner().as_ptr(), process.as_ptr());
-        // SAFETY: All are counted.
+        // SAFETY: `self` and `process` keep all three structures.
         let may = unsafe { bindings::dtrace_rights_may(self.0.as_ptr(), owner, mm, wait) };
         to_result(may.min(0))?;
         Ok(may > 0)
     }
 
-    /// Asks about all processes that there are. The current task is the consumer's.
+    /// Asks about all processes that exist. The current task must be the consumer's. May sleep.
     fn ask_all(&self) -> Result {
-        // SAFETY: They are there; may sleep.
+        // SAFETY: `self` keeps the structure; may sleep.
         to_result(unsafe { bindings::dtrace_rights_ask_all(self.0.as_ptr()) })
     }
 
-    /// Whether the current process may turn out to be one that the consumer may trace. Does not sleep.
+    /// Whether the current process may turn out to be one that the consumer may trace. Does not
+    /// sleep.
     pub fn is_likely(&self) -> bool {
-        // SAFETY: They are there.
+        // SAFETY: `self` keeps the structure.
         unsafe { bindings::dtrace_rights_likely(self.0.as_ptr()) }
     }
 
-    /// How often it was not known in time whether the consumer may see something.
+    /// Returns how often it was not known in time whether the consumer may see something.
     pub fn unanswered(&self) -> u64 {
-        // SAFETY: They are there.
+        // SAFETY: `self` keeps the structure.
         unsafe { bindings::dtrace_rights_unanswered(self.0.as_ptr()) }
     }
 
-    /// Whether what happens in the current thread is for the consumer to see; in probe context.
+    /// Whether the consumer may see what happens in the current thread. For probe context. If that
+    /// is not known, queues a question for the thread's way to user mode, and returns `false`.
     pub fn may_see(&self) -> bool {
-        // SAFETY: They are there; it neither waits nor takes a lock.
+        // SAFETY: `self` keeps the structure. The call does not wait.
         unsafe { bindings::dtrace_rights_known(self.0.as_ptr()) }
     }
 }
 
 impl Drop for Rights {
     fn drop(&mut self) {
-        // SAFETY: They are there, and nobody uses them by us any more.
+        // SAFETY: `self` holds a reference, which is dropped once. The last users of the value are
+        // done.
         unsafe { bindings::dtrace_rights_close(self.0.as_ptr()) };
     }
 }
 
-/// Who hears of processes that begin, and of those that change what others may do to them.
+/// A listener for processes that begin, and for processes that change what others may do to them.
 #[derive(Clone)]
 pub struct Ear(Arc<Rights>);
 
@@ -122,12 +134,12 @@ impl Births for Ear {
     fn forked(&self, _child: &Child<'_>) {}
 
     fn made(&self, child: &Child<'_>) {
-        // SAFETY: The task has been made, and has not run.
+        // SAFETY: The `Arc` keeps the rights. The child is alive and has not run yet.
         unsafe { bindings::dtrace_rights_begun(self.0 .0.as_ptr(), child.as_ptr()) };
     }
 
     fn executed(&self) {
-        // SAFETY: The task is current.
+        // SAFETY: The `Arc` keeps the rights. The task is the current one.
         unsafe { bindings::dtrace_rights_begun(self.0 .0.as_ptr(), bindings::dtrace_current()) };
     }
 }
@@ -138,9 +150,10 @@ impl Passed for Crowd<Ear> {
         self.each(|ear| {
             let rights = ear.0 .0.as_ptr();
             match place {
-                // SAFETY: They are there.
+                // SAFETY: The ear keeps the rights.
                 CONTROL => unsafe { bindings::dtrace_rights_control(rights, first as c_int) },
-                // SAFETY: As above. Whoever calls the function passes new credentials.
+                // SAFETY: The ear keeps the rights. The place is the entry of `commit_creds()`,
+                // whose first argument is the new credentials, which its caller keeps.
                 _ => unsafe {
                     bindings::dtrace_rights_changes(rights, first as *const bindings::cred)
                 },
@@ -151,7 +164,8 @@ impl Passed for Crowd<Ear> {
     fn missed(&self, _place: usize) {}
 }
 
-/// Where a process says what others may do to it. prctl() itself does some of its work, and modules do some; they are asked first.
+/// Where a process says what others may do to it. prctl() itself does a part of that, and security
+/// modules do another; this function, which asks them, is called before either.
 const CONTROL: usize = 0;
 /// Where a thread gets other credentials.
 const CHANGE: usize = 1;
@@ -160,7 +174,7 @@ const PLACES: [At; 2] = [
     At::Entry(&[c"commit_creds"]),
 ];
 
-/// The hooks by which consumers hear of processes.
+/// The hooks by which consumers are notified of processes.
 pub struct Hooks {
     births: Option<Telling<Arc<Crowd<Ear>>>>,
     controls: Places<Crowd<Ear>>,
@@ -210,13 +224,15 @@ impl Drop for Hooks {
     }
 }
 
-/// Keeps what is known up to date. Dropping it waits until nobody is being told.
+/// Keeps the answers of a consumer up to date. Dropping it waits until its ear is not being called.
+/// May sleep.
 pub struct Watch {
     _listener: Listener<Hooks>,
 }
 
 impl Watch {
-    /// Watches, and asks about all processes that there are. The current task is the consumer's.
+    /// Begins to listen, and asks about all processes that exist. The current task must be the
+    /// consumer's. May sleep.
     pub fn begin(rights: &Arc<Rights>, watchers: &Arc<Audience<Hooks>>) -> Result<Self> {
         let this = Self {
             _listener: watchers.join(Ear(rights.clone()), false)?,

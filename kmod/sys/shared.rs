@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Counted values. The framework's tests on the host have others, which need no allocation to be told how.
+//! Reference-counted values. The framework's tests on the host use another type, which takes no
+//! allocation flags.
 
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// A value that is shared from now on.
+/// Moves a value into an [`Arc`].
 pub fn share<T>(value: T) -> Result<Arc<T>> {
     Ok(Arc::new(value, GFP_KERNEL)?)
 }

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! A reference to something that stays as long as the module, given while somebody may be looking.
+//! A reference to something that stays as long as the module, which can be set while others read
+//! it.
 
 use core::marker::PhantomData;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-/// A reference, once there is one.
+/// A `&'static T`, once it has been set.
 pub struct StaticRef<T: Sync + 'static> {
     to: AtomicPtr<T>,
     _to: PhantomData<&'static T>,
 }
 
 impl<T: Sync> StaticRef<T> {
-    /// None yet.
+    /// Returns one that is not set.
     pub const fn none() -> Self {
         Self {
             to: AtomicPtr::new(null_mut()),
@@ -22,14 +23,14 @@ impl<T: Sync> StaticRef<T> {
         }
     }
 
-    /// The reference. Whoever has it also sees what was written before it was given.
+    /// Returns the reference. The caller also sees what was written before it was set (acquire).
     #[inline]
     pub fn get(&self) -> Option<&'static T> {
-        // SAFETY: It is null or was made of a reference that is valid for ever.
+        // SAFETY: The pointer is null or was made from a `&'static T` by `set`.
         unsafe { self.to.load(Ordering::Acquire).as_ref() }
     }
 
-    /// Gives it, or takes it back.
+    /// Sets the reference, or takes it back (release).
     pub fn set(&self, to: Option<&'static T>) {
         let to = to.map_or(null_mut(), |to| core::ptr::from_ref(to).cast_mut());
         self.to.store(to, Ordering::Release);

@@ -3,19 +3,21 @@
 
 //! The kernel's symbols, and calls of functions that are not exported.
 //!
-//! kallsyms itself is not exported. Its look-up is found by a kprobe, which the kernel places by name; everything
-//! else is found by the look-up (`providers.c`). Calls to what was found so go through one thunk (`thunk.S`), for an indirect call would
-//! fault on hardware that enforces branch targets.
+//! kallsyms itself is not exported. A kprobe, which the kernel places by name, finds its look-up
+//! function, and that finds everything else (`providers.c`). Functions found this way are called
+//! through a thunk (`thunk.S`), because an indirect call would fault on hardware that enforces
+//! branch targets.
 
 use crate::bindings;
 use core::ffi::{c_char, c_int, c_void, CStr};
 use core::ops::Range;
 use kernel::prelude::*;
 
-/// The longest symbol name, with its NUL.
+/// The length of the longest symbol name with its NUL.
 const KSYM_NAME_LEN: usize = 512;
 
-/// The address of a kernel function or object, by name; that it is not there goes to the kernel's log.
+/// Returns the address of a kernel function or object. Fails with `ENOENT` if there is none, and
+/// logs that. May sleep.
 pub fn lookup(name: &CStr) -> Result<Address> {
     let found = find(name)?;
     if found.is_none() {
@@ -24,65 +26,67 @@ pub fn lookup(name: &CStr) -> Result<Address> {
     found.ok_or(ENOENT)
 }
 
-/// The address of a kernel function or object that may not be there. An error: nothing can be looked up.
+/// Returns the address of a kernel function or object that may not exist. An error means that
+/// nothing can be looked up. May sleep.
 pub fn find(name: &CStr) -> Result<Option<Address>> {
     let mut addr = 0;
-    // SAFETY: The name is a C string; `addr` is valid for the write.
+    // SAFETY: The name ends with NUL; `addr` is valid for the write.
     if !unsafe { bindings::dtrace_symbol(name.as_char_ptr().cast(), &mut addr) } {
         return Err(ENOENT);
     }
     Ok((addr != 0).then_some(Address(addr)))
 }
 
-/// Whether it is code of the kernel's own, not of a module's.
+/// Whether it is in the text of the kernel itself, not of a module.
 pub fn is_kernel_text(addr: Address) -> Result<bool> {
     let (start, end) = (lookup(c"_stext")?, lookup(c"_etext")?);
     Ok((start.get()..end.get()).contains(&addr.get()))
 }
 
-/// The addresses of the symbol that this one belongs to. `None`: it belongs to none.
+/// Returns the addresses of the symbol that this one belongs to; `None` if it belongs to none.
 pub fn extent(addr: Address) -> Result<Option<Range<usize>>> {
     let lookup = lookup(c"kallsyms_lookup_size_offset")?;
     let (mut size, mut offset) = (0usize, 0usize);
     let (to_size, to_offset) = (&raw mut size as usize, &raw mut offset as usize);
-    // SAFETY: `kallsyms_lookup_size_offset` takes any number, and where to put two.
+    // SAFETY: `kallsyms_lookup_size_offset()` takes any number, and pointers to two words, which
+    // are valid for the writes.
     let found = unsafe { lookup.call([addr.get(), to_size, to_offset, 0, 0]) };
     let start = addr.get().wrapping_sub(offset);
     Ok((found as c_int != 0).then_some(start..start.wrapping_add(size)))
 }
 
-/// Where a kernel symbol lies.
+/// The address of a kernel symbol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Address(pub(super) usize);
 
 impl Address {
-    /// The number.
+    /// Returns the number.
     pub fn get(self) -> usize {
         self.0
     }
 
-    /// The address as a pointer to an object.
+    /// Returns the address as a pointer to an object.
     pub(super) fn as_ptr<T>(self) -> *mut T {
         self.0 as *mut T
     }
 
-    /// Calls the function there.
+    /// Calls the function at this address.
     ///
     /// # Safety
     ///
-    /// It must be a function of the kernel's calling convention with at most five integer or pointer arguments, and what
-    /// that function asks of its caller must hold for `args`.
+    /// It must be a function with the kernel's calling convention and at most five integer or
+    /// pointer arguments, and what that function requires of its caller must hold for `args`.
     pub(super) unsafe fn call(self, args: [usize; 5]) -> usize {
         let [a0, a1, a2, a3, a4] = args;
-        // SAFETY: By the caller's promise.
+        // SAFETY: By the caller's promise; the thunk requires nothing else.
         unsafe { bindings::dtrace_call(self.0, a0, a1, a2, a3, a4) }
     }
 }
 
-/// Names of addresses, all in two buffers.
+/// Names of addresses. All text is in one buffer.
 pub struct Names {
     text: KVVec<u8>,
-    // Parallel to the addresses asked for.
+    // One entry for each of the addresses that were named.
     entries: KVVec<Entry>,
     modules: KVVec<(u32, u32)>,
 }
@@ -91,12 +95,13 @@ pub struct Names {
 struct Entry {
     start: u32,
     len: u32,
-    // Index into `modules` plus one; 0 is the kernel itself.
+    // The index into `modules` plus one; 0 is the kernel itself.
     module: u32,
 }
 
 impl Names {
-    /// The name of address `n`, and its module's unless it is of the kernel itself. `None`: no symbol is there.
+    /// Returns the name of address `n`, and that of its module unless it is in the kernel itself.
+    /// `None` if no symbol is there.
     pub fn get(&self, n: usize) -> Option<(Option<&[u8]>, &[u8])> {
         let entry = self.entries.get(n)?;
         let name = self.slice(entry.start, entry.len)?;
@@ -124,10 +129,11 @@ impl Names {
     }
 }
 
-/// Finds the names of `ips`, which are sorted: of each the first symbol that begins at most `offset` bytes before it.
+/// Finds the names of `ips`, which must be sorted: for each, the first symbol that begins at most
+/// `offset` bytes before it. May sleep.
 ///
-/// One pass over all symbols names tens of thousands of addresses in the time that some hundred separate
-/// look-ups take, for each of those has to expand compressed names again.
+/// One pass over all symbols names tens of thousands of addresses in the time of some hundred
+/// separate look-ups, because each of those has to expand compressed names again.
 pub fn name_all(ips: &[usize], offset: usize) -> Result<Names> {
     let mut names = Names {
         text: KVVec::new(),
@@ -149,7 +155,8 @@ pub fn name_all(ips: &[usize], offset: usize) -> Result<Names> {
     let each = lookup(c"kallsyms_on_each_symbol")?;
     let data = core::ptr::from_mut(&mut pass).cast::<c_void>() as usize;
     let callback = name_symbol as unsafe extern "C" fn(*mut c_void, *const c_char, usize) -> c_int;
-    // SAFETY: `kallsyms_on_each_symbol` calls back with `data`, a `Pass` that outlives the call, and with C strings.
+    // SAFETY: `kallsyms_on_each_symbol()` takes a callback of this type and its data. It passes C
+    // strings and `data`, a `Pass` that outlives the call and that nothing else uses meanwhile.
     unsafe { each.call([callback as usize, data, 0, 0, 0]) };
     pass.error?;
 
@@ -157,7 +164,7 @@ pub fn name_all(ips: &[usize], offset: usize) -> Result<Names> {
     Ok(names)
 }
 
-/// Names what belongs to modules: a pass over the symbols of every module that has one of `ips`.
+/// Names what belongs to modules, by a pass over the symbols of every module that has one of `ips`.
 fn name_modules(ips: &[usize], offset: usize, names: &mut Names) -> Result {
     let lookup_one = lookup(c"kallsyms_lookup")?;
     let each = lookup(c"module_kallsyms_on_each_symbol")?;
@@ -169,8 +176,8 @@ fn name_modules(ips: &[usize], offset: usize, names: &mut Names) -> Result {
         }
         let (mut size, mut off) = (0usize, 0usize);
         let mut module: *const c_char = core::ptr::null();
-        // SAFETY: `kallsyms_lookup` writes to the two numbers, the pointer and the buffer, which is as long as a
-        // name can be.
+        // SAFETY: `kallsyms_lookup()` takes any number. It writes to two words, to a pointer, and
+        // to a buffer of `KSYM_NAME_LEN` bytes, all of which are valid for the writes.
         let found = unsafe {
             lookup_one.call([
                 *ip,
@@ -183,11 +190,12 @@ fn name_modules(ips: &[usize], offset: usize, names: &mut Names) -> Result {
         if found == 0 || module.is_null() {
             continue;
         }
-        // SAFETY: The module's name is part of the module. If that is being freed meanwhile, the bytes may be
-        // stale, but `ips` come from modules that the caller keeps or that cannot go while it holds them.
+        // SAFETY: The pointer is to the name within the module's structure, a C string. The module
+        // is not freed meanwhile: the caller holds references to the modules that `ips` come from,
+        // or is called by a notifier that keeps them.
         let module = unsafe { CStr::from_char_ptr(module.cast()) };
         if last_module(names) == Some(module.to_bytes()) {
-            // A function of a module already seen that has no symbol.
+            // A function without a symbol, of the module that was just named.
             continue;
         }
         let text = names.push_text(module.to_bytes())?;
@@ -203,7 +211,8 @@ fn name_modules(ips: &[usize], offset: usize, names: &mut Names) -> Result {
         let data = core::ptr::from_mut(&mut pass).cast::<c_void>() as usize;
         let callback =
             name_symbol as unsafe extern "C" fn(*mut c_void, *const c_char, usize) -> c_int;
-        // SAFETY: As for `kallsyms_on_each_symbol`; the first argument is a C string.
+        // SAFETY: As for `kallsyms_on_each_symbol()`; the first argument is the module's name, a C
+        // string.
         unsafe { each.call([module.as_char_ptr() as usize, callback as usize, data, 0, 0]) };
         pass.error?;
     }
@@ -232,7 +241,7 @@ impl Pass<'_> {
         if ip.wrapping_sub(addr) > self.offset || name.is_empty() {
             return Ok(());
         }
-        // The first of several names of an address is the one that the kernel prints.
+        // If an address has several names, the first one is that which the kernel prints.
         if self.names.entries.get(n).is_none_or(|e| e.len != 0) {
             return Ok(());
         }
@@ -252,7 +261,7 @@ impl Pass<'_> {
 ///
 /// # Safety
 ///
-/// `data` is a `Pass` that nobody else uses, `name` a C string.
+/// `data` must point to a `Pass` that nothing else uses during the call, and `name` to a C string.
 unsafe extern "C" fn name_symbol(data: *mut c_void, name: *const c_char, addr: usize) -> c_int {
     // SAFETY: By the caller's promise.
     let (pass, name) = unsafe {

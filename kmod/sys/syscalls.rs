@@ -11,7 +11,7 @@ use kernel::alloc::KVVec;
 use kernel::prelude::*;
 use kernel::str::CString;
 
-/// A system call.
+/// A system call of 64-bit programs.
 #[derive(Clone, Copy)]
 pub struct Syscall {
     // Without `sys_`.
@@ -19,49 +19,51 @@ pub struct Syscall {
     types: &'static [*const u8],
 }
 
-// SAFETY: All of it is the kernel's constant data.
+// SAFETY: Both slices are constant data of the kernel, which stays for ever.
 unsafe impl Send for Syscall {}
 // SAFETY: As above.
 unsafe impl Sync for Syscall {}
 
 impl Syscall {
-    /// Its name.
+    /// Returns its name.
     pub fn name(&self) -> &'static [u8] {
         self.name
     }
 
-    /// Its name, to be printed.
+    /// Returns its name for printing.
     pub fn display(&self) -> &'static str {
         core::str::from_utf8(self.name).unwrap_or("?")
     }
 
-    /// The type of argument `n`, in the words of the kernel's sources.
+    /// Returns the type of argument `n` as written in the kernel's sources.
     pub fn type_of(&self, n: u32) -> Option<&'static [u8]> {
         let text = *self.types.get(n as usize)?;
-        // SAFETY: Types are constant C strings.
+        // SAFETY: The types in the kernel's descriptions are constant C strings.
         Some(unsafe { CStr::from_char_ptr(text.cast()) }.to_bytes())
     }
 
-    /// The function that implements it for 64-bit programs.
+    /// Returns the function that implements it for 64-bit programs.
     pub fn function(&self) -> Option<Address> {
         let symbol = CString::try_from_fmt(fmt!("__x64_sys_{}", self.display())).ok()?;
         symbols::lookup(&symbol).ok()
     }
 }
 
-/// All of them.
+/// Returns all of them. May sleep.
 pub fn all() -> Result<KVVec<Syscall>> {
     let table = symbols::lookup(c"syscalls_metadata")?.get();
-    // SAFETY: The helper has no preconditions.
+    // SAFETY: No preconditions.
     let count = unsafe { bindings::dtrace_syscall_count() };
     let mut list = KVVec::with_capacity(count as usize, GFP_KERNEL)?;
     for n in 0..count {
         let mut raw = bindings::dtrace_syscall::default();
-        // SAFETY: `table` is where the helper asks for it, `n` is within its bounds; the rest is written to.
+        // SAFETY: `table` is the address of the kernel's variable `syscalls_metadata`, as the
+        // helper demands, and `n` is below its number of entries; `raw` is valid for the write.
         if !unsafe { bindings::dtrace_syscall_at(table, n, &mut raw) } {
             continue;
         }
-        // SAFETY: Names are constant C strings; there are as many types as arguments.
+        // SAFETY: By the kernel's descriptions the name is a constant C string, and `types` points
+        // to as many constant pointers as there are arguments.
         let (name, types) = unsafe {
             let types = match raw.nargs {
                 0 => &[],
@@ -83,7 +85,7 @@ pub struct Ia32 {
 }
 
 impl Ia32 {
-    /// Its name, as that of the function which implements it tells.
+    /// Returns its name, taken from that of the function that implements it.
     pub fn name(&self) -> &'static [u8] {
         let name = self.symbol.to_bytes();
         let parts: [&[u8]; 4] = [b"__ia32_", b"compat_", b"sys_", b"ia32_"];
@@ -92,32 +94,33 @@ impl Ia32 {
             .fold(name, |name, part| name.strip_prefix(part).unwrap_or(name))
     }
 
-    /// Its name, to be printed.
+    /// Returns its name for printing.
     pub fn display(&self) -> &'static str {
         core::str::from_utf8(self.name()).unwrap_or("?")
     }
 
-    /// The function that implements it.
+    /// Returns the function that implements it.
     pub fn function(&self) -> Option<Address> {
         symbols::lookup(self.symbol).ok()
     }
 }
 
-/// All system calls of 32-bit programs, each once; none where the kernel does not know such programs.
+/// Returns all system calls of 32-bit programs, each once; none if the kernel does not support such
+/// programs. May sleep.
 pub fn all_ia32() -> Result<KVVec<Ia32>> {
     // SAFETY: No preconditions.
     let count = unsafe { bindings::dtrace_ia32_count() };
     let mut list: KVVec<Ia32> = KVVec::with_capacity(count as usize, GFP_KERNEL)?;
     for n in 0..count {
-        // SAFETY: `n` is within the bounds.
+        // SAFETY: `n` is below the number of entries.
         let symbol = unsafe { bindings::dtrace_ia32_at(n) };
         if symbol.is_null() {
             continue;
         }
-        // SAFETY: It is a constant C string.
+        // SAFETY: The pointer is not null, so it is to a constant C string.
         let symbol = unsafe { CStr::from_char_ptr(symbol.cast()) };
         let call = Ia32 { symbol };
-        // What stands for calls that there are no more is no call.
+        // `sys_ni_syscall()` stands for calls that no longer exist, and is no call.
         if call.name() != b"ni_syscall" && list.iter().all(|other| other.symbol != symbol) {
             list.push(call, GFP_KERNEL)?;
         }
@@ -125,17 +128,20 @@ pub fn all_ia32() -> Result<KVVec<Ia32>> {
     Ok(list)
 }
 
-/// Whether the current task is in a system call of 32-bit programs.
+/// Whether the current task is in a system call of a 32-bit program.
 #[inline]
 pub fn in_ia32() -> bool {
     // SAFETY: No preconditions.
     unsafe { bindings::dtrace_ia32_current() }
 }
 
-/// The arguments that the current task has entered such a system call with.
+/// Returns the arguments of that system call. Only if [`in_ia32`] and in the task of a program,
+/// where the registers exist.
 #[inline]
 pub fn ia32_args() -> [u64; 6] {
-    // SAFETY: The registers that a task entered the kernel with are its own as long as it is there.
+    // SAFETY: The pointer is to the registers with which the task entered the kernel. It is not
+    // null, because a task that is in such a call came from user mode. They lie on the task's
+    // stack, and nothing writes to them while the task is here.
     let regs = unsafe { Regs::from_ptr(bindings::dtrace_user_regs(bindings::dtrace_current())) };
     regs.ia32_args()
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! A lock that one of a user's calls has at a time, or one of those at a file. However many wait for it, and for how long, the kernel does not take them for hung.
+//! A lock that makes the calls of one user take turns, or the calls at one file (INV-31). However
+//! many calls wait for it, and for how long, the kernel does not take them for hung.
 
 use crate::bindings;
 use core::ptr::NonNull;
@@ -12,31 +13,33 @@ use kernel::types::NotThreadSafe;
 /// Such a lock.
 pub struct Turn(NonNull<bindings::dtrace_turn>);
 
-// SAFETY: A lock is for all threads.
+// SAFETY: Any task may use the lock, which synchronizes itself.
 unsafe impl Send for Turn {}
 // SAFETY: As above.
 unsafe impl Sync for Turn {}
 
 impl Turn {
-    /// One of a user, which nobody has. `ENOMEM`.
+    /// Returns an unlocked one for a user. Fails with `ENOMEM`. May sleep.
     pub fn new() -> Result<Self> {
         Self::made(false)
     }
 
-    /// One of a file, which is taken before that of a user. `ENOMEM`.
+    /// Returns an unlocked one for a file, which is taken before that of a user. Fails with
+    /// `ENOMEM`. May sleep.
     pub fn of_file() -> Result<Self> {
         Self::made(true)
     }
 
     fn made(of_file: bool) -> Result<Self> {
-        // SAFETY: It can be called anywhere that sleeps.
+        // SAFETY: Must be called where sleeping is allowed, which is the caller's part.
         let turn = unsafe { bindings::dtrace_turn_make(of_file) };
         NonNull::new(turn).map(Self).ok_or(ENOMEM)
     }
 
-    /// Waits for it. It may sleep. `EINTR`: the task is killed.
+    /// Takes it, in the order in which calls have come. Fails with `EINTR` if the task is killed
+    /// meanwhile. May sleep.
     pub fn take(&self) -> Result<Taken<'_>> {
-        // SAFETY: It is there as long as `self`.
+        // SAFETY: The lock lives as long as `self`, and the caller may sleep.
         to_result(unsafe { bindings::dtrace_turn_take(self.0.as_ptr()) })?;
         Ok(Taken(self, NotThreadSafe))
     }
@@ -44,17 +47,18 @@ impl Turn {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        // SAFETY: Whoever has it borrows it.
+        // SAFETY: The lock must be neither taken nor waited for. Both would borrow `self`.
         unsafe { bindings::dtrace_turn_free(self.0.as_ptr()) };
     }
 }
 
-/// The lock, taken. Dropping it gives it to the next.
+/// The taken lock. Dropping it passes it to the task that has waited longest.
 pub struct Taken<'a>(&'a Turn, NotThreadSafe);
 
 impl Drop for Taken<'_> {
     fn drop(&mut self) {
-        // SAFETY: The current task has taken it, as the guard is no other's.
+        // SAFETY: The current task has taken it: the value exists only after `dtrace_turn_take()`
+        // has succeeded, and cannot go to another task.
         unsafe { bindings::dtrace_turn_give(self.0 .0.as_ptr()) };
     }
 }

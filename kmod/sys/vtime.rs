@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! The time that threads run, without that of firings.
+//! The time that threads run, without the time of firings (INV-7).
 //!
-//! While somebody asks for it ([`Measuring`]), each firing's time is charged to the thread that it stopped, from where it takes the CPU
-//! to where it gives it back. What hits a firing is part of it. Interrupts are off meanwhile, so the thread has had all
-//! that time from the scheduler. Otherwise a firing passes two branches that are patched out.
+//! While a tracing reads it ([`Measuring`]), the time of each firing is charged to the thread that
+//! it stopped, from the moment at which the firing takes the CPU to that at which it gives it back.
+//! Firings on top of it are part of it. Interrupts are off meanwhile, so the scheduler has counted
+//! all of that time as the thread's. Otherwise a firing passes two branches that are patched out.
 
 use super::audience::{Crowd, Source};
 use super::percpu::CpuGuard;
@@ -15,20 +16,23 @@ use dtrace_engine::ledger::Ledger;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// Sets of eight accounts: a thread's is lost to eight others at least.
+/// The number of sets of eight accounts. An account goes to another thread only if nine or more
+/// threads of its set fire.
 const SETS: usize = 512;
 
 static LEDGER: Ledger<SETS> = Ledger::new();
 
-/// Firings are measured as long as the value lives. There is one at a time, that of the [audience](super::audience) that everybody joins who
-/// asks for it: to begin and to end changes the kernel's text.
+/// Firings are measured as long as the value lives. There is one at a time, that of the
+/// [audience](super::audience) which all tracings join that need it, because beginning and ending
+/// change the kernel's text.
 pub struct Measuring(());
 
 impl Source for Measuring {
     type Ear = ();
 
     fn begin(_crowd: &Arc<Crowd<()>>) -> Result<Self> {
-        // SAFETY: Process context.
+        // SAFETY: Must be called in process context, without a call of `dtrace_measure_no_more()`
+        // at the same time; the audience's mutex ensures that.
         unsafe { bindings::dtrace_measure() };
         Ok(Self(()))
     }
@@ -36,14 +40,15 @@ impl Source for Measuring {
 
 impl Drop for Measuring {
     fn drop(&mut self) {
-        // SAFETY: Process context.
+        // SAFETY: As in `begin`.
         unsafe { bindings::dtrace_measure_no_more() };
     }
 }
 
-/// How long the current thread had run when this firing began, without earlier firings; ns.
+/// Returns how long the current thread had run when this firing began, without earlier firings; ns.
 pub fn net(guard: &CpuGuard) -> u64 {
-    // SAFETY: The CPU is taken.
+    // SAFETY: The guard proves that `raw` is this CPU's structure and that only this code accesses
+    // it. `task` in it is the current task.
     let (gross, since) = unsafe {
         let raw = guard.raw();
         (bindings::dtrace_gross_vtime(raw), (*raw).since)
@@ -52,14 +57,14 @@ pub fn net(guard: &CpuGuard) -> u64 {
     LEDGER.net(who, since, gross)
 }
 
-/// Charges the current task with a firing of `ns` that ends `now`.
+/// Charges the current task with a firing of `ns` nanoseconds that ends `now`.
 ///
 /// # Safety
 ///
-/// The CPU of `raw` is this one, and taken.
+/// `raw` must be the structure of this CPU, which must be in probe context.
 #[no_mangle]
 unsafe extern "C" fn dtrace_charge(raw: *mut bindings::dtrace_cpu, now: u64, ns: u64) {
-    // SAFETY: By the contract.
+    // SAFETY: By the caller's promise.
     let who = unsafe { Current::of(raw).who((*raw).cpu as usize) };
     LEDGER.charge(who, now, ns);
 }

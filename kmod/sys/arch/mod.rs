@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! What is different on each processor.
+//! What differs between processors.
 
 #[cfg(CONFIG_X86_64)]
 mod x86_64;

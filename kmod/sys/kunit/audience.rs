@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Hooks that listeners share: when they are made, rest, wake and are taken away, and what they tell while listeners come and go. The hooks here are timers.
+//! Hooks that listeners share: when they are made, rest, wake and are taken away, and whom they
+//! call while listeners come and go. The hooks here are timers.
 
 use kernel::prelude::*;
 
@@ -16,7 +17,8 @@ mod tests {
     use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
     use kernel::sync::Arc;
 
-    /// How often hooks were made, rested, woke and were taken away; whether they can be made, or wake.
+    /// How often hooks were made, rested, woke and were taken away; and whether making and waking
+    /// fails.
     static MADE: AtomicU64 = AtomicU64::new(0);
     static RESTED: AtomicU64 = AtomicU64::new(0);
     static WOKEN: AtomicU64 = AtomicU64::new(0);
@@ -27,7 +29,7 @@ mod tests {
         [&MADE, &RESTED, &WOKEN, &GONE].map(|count| count.load(Ordering::Relaxed))
     }
 
-    /// Counts one more of what can fail.
+    /// Counts one more, unless it is to fail.
     fn count(what: &AtomicU64) -> Result {
         if FAILS.load(Ordering::Relaxed) {
             return Err(ENOMEM);
@@ -36,7 +38,7 @@ mod tests {
         Ok(())
     }
 
-    /// Hooks that are never passed.
+    /// Hooks that are never called.
     struct Counted;
 
     impl Source for Counted {
@@ -95,14 +97,14 @@ mod tests {
         Ok(())
     }
 
-    /// A number and its complement, and how often both were told.
+    /// A number, its complement, and how often a hook has called this listener.
     struct Pair {
         number: u64,
         complement: u64,
         told: AtomicU64,
     }
 
-    /// How many pairs were none.
+    /// How many pairs were not complements.
     static BAD: AtomicU64 = AtomicU64::new(0);
 
     struct Teller(Arc<Crowd<Arc<Pair>>>);
@@ -118,10 +120,10 @@ mod tests {
         }
     }
 
-    /// How often they are passed, ns.
+    /// The interval of the calls, ns.
     const OFTEN: i64 = 400_000;
 
-    /// Hooks that every CPU passes all the time.
+    /// Hooks that every CPU calls all the time.
     struct Passed(#[allow(dead_code)] Pin<KBox<Everywhere<CpuTimers<Teller>>>>);
 
     impl Source for Passed {
@@ -164,7 +166,7 @@ mod tests {
                 audience.join(third.clone(), false)?,
             ];
             let count = |pair: &Arc<Pair>| pair.told.load(Ordering::Relaxed);
-            // The first, the last or the one between goes first.
+            // In turn, the first, the middle and the last one leaves before the others.
             let (goes, stay, of) = match round % 3 {
                 0 => (a, [b, c], first),
                 1 => (b, [a, c], second),

@@ -21,12 +21,14 @@ mod tests {
     use core::sync::atomic::{AtomicU64, Ordering};
     use kernel::sync::Arc;
 
-    /// A function of the kernel that is traceable, has no side effects, and that nobody else calls here.
+    /// A function of the kernel that is traceable, has no side effects, and is not called by
+    /// anything else during the tests.
     const FUNCTION: &core::ffi::CStr = c"int_sqrt";
 
     /// Calls it.
     fn root(function: Address, of: usize) -> usize {
-        // SAFETY: It takes one number and returns its root.
+        // SAFETY: The function takes one number and returns its square root; it has no other
+        // requirements.
         unsafe { function.call([of, 0, 0, 0, 0]) }
     }
 
@@ -51,7 +53,7 @@ mod tests {
         Ok(())
     }
 
-    /// A function that ftrace cannot patch: the module's own code is left out of it.
+    /// A function that ftrace cannot patch, because the module's own code is built without that.
     extern "C" fn left_out() {}
 
     #[test]
@@ -174,7 +176,7 @@ mod tests {
         }
     }
 
-    /// A tracer that goes while its function is being called, from the other CPU as well.
+    /// Drops a tracer while its function is being called, possibly on another CPU.
     #[test]
     fn a_tracer_may_go_at_any_time() -> Result {
         let function = symbols::lookup(FUNCTION)?;
@@ -234,7 +236,7 @@ mod tests {
         let before = get();
         let attached = tracepoints.attach(0);
         let unknown = tracepoints.attach(1);
-        // Four arguments a time.
+        // Each call passes four arguments.
         let hit = wait_until(|| get() >= 12);
         tracepoints.detach(0);
         drop(tracepoints);
@@ -252,7 +254,7 @@ mod tests {
         let from = |pc| stack::From { pc, regs: None };
         let found = CpuGuard::enter().map(|guard| {
             stack::kernel(&guard, from(0), usize::MAX, |frames| {
-                // SAFETY: Takes any number.
+                // SAFETY: The helper takes any number.
                 let ours = |pc: &&usize| unsafe { bindings::dtrace_own_text(**pc) };
                 (frames.len(), frames.iter().filter(ours).count())
             })

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! What probe context reads while others change it, read in interrupts of every CPU while it is changed.
+//! Structures that probe context reads while others change them, read in interrupts of every CPU
+//! while they are changed.
 //!
-//! That nothing is used after it was freed is for KASAN to say; that what is read was meant, for the tests.
+//! KASAN finds uses of freed memory; the tests check that what is read was meant.
 
 use kernel::prelude::*;
 
@@ -22,7 +23,7 @@ mod tests {
     use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
     use kernel::sync::Arc;
 
-    /// How often the readers look, ns.
+    /// The interval of the readers, ns.
     const OFTEN: i64 = 400_000;
 
     /// What the readers have seen.
@@ -67,7 +68,7 @@ mod tests {
 
     #[test]
     fn a_list_is_whole_while_it_is_changed() -> Result {
-        // SAFETY: No one else changes this list.
+        // SAFETY: No other writer changes this list.
         let mut writer = unsafe { Writer::new() };
         let seen = Arc::new(Seen::default(), GFP_KERNEL)?;
         let state = Arc::new(CpuState::new()?, GFP_KERNEL)?;
@@ -82,7 +83,7 @@ mod tests {
                 })
             });
             links.publish(&mut writer, |_| {});
-            // So that the readers come to see some of them.
+            // Gives the readers time to see some of them.
             let before = seen.good();
             let read = wait_until(|| seen.good() > before);
             links.unlink_if(&mut writer, |pair| pair.0 & 1 == 0);
@@ -102,7 +103,7 @@ mod tests {
         Ok(())
     }
 
-    /// A pair, and where it is.
+    /// A pair and its place.
     struct Stamped {
         pair: Pair,
         place: arena::Place,
@@ -117,14 +118,16 @@ mod tests {
             let Some(_guard) = CpuGuard::enter() else {
                 return;
             };
-            // SAFETY: It is null or was handed out by an arena that is dropped when the readers have gone, and is not overwritten in
-            // probe context.
+            // SAFETY: The pointer is null or was handed out by an arena that is dropped after the
+            // readers have gone. The value is not overwritten as long as this CPU is in probe
+            // context.
             if let Some(newest) = unsafe { NEWEST.load(Ordering::Acquire).as_ref() } {
                 let Pair(number, complement) = newest.pair;
-                // So that there is time for it to be overwritten.
+                // Takes long enough for the value to be overwritten, if that were possible.
                 for _ in 0..50 {
                     core::hint::spin_loop();
-                    // SAFETY: As above.
+                    // SAFETY: As above; the read is volatile, because an overwrite is what this
+                    // looks for.
                     let again = unsafe { (&raw const newest.pair).read_volatile() };
                     self.0.note(again.0 == number && again.1 == complement);
                 }
@@ -134,8 +137,8 @@ mod tests {
 
     #[test]
     fn a_value_is_not_overwritten_while_it_is_read() -> Result {
-        // SAFETY: The arena is dropped when the readers have gone. What is retired is not the newest any more, and who has read that
-        // it was is in probe context.
+        // SAFETY: The arena is dropped after the readers have gone. A value is retired once it is
+        // not the newest any more, and a reader that has loaded it before is in probe context.
         let mut values = unsafe { Arena::new(64) };
         let seen = Arc::new(Seen::default(), GFP_KERNEL)?;
         let state = Arc::new(CpuState::new()?, GFP_KERNEL)?;
@@ -169,7 +172,7 @@ mod tests {
         result?;
         assert!(read);
         assert_eq!(seen.bad(), 0);
-        // Places were used again, and so overwritten.
+        // Places were reused, and so values overwritten.
         assert!(u64::from(greatest) < number / 2);
         Ok(())
     }
@@ -249,7 +252,7 @@ mod tests {
         Ok(())
     }
 
-    /// The module has taken them.
+    /// The module itself has taken them.
     #[test]
     fn the_parts_are_given_out_once() {
         assert_eq!(once::parts::<u64, u64>().err(), Some(EBUSY));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Loads of any address, and what is told of locks.
+//! Loads from any address, and what can be read about locks.
 
 use kernel::prelude::*;
 
@@ -17,7 +17,8 @@ mod tests {
     use kernel::page::PAGE_SIZE;
 
     const TEXT: &[u8; 18] = b"a string\0behind it";
-    /// Nothing, a user's, between the halves of the address space, the last.
+    /// Null, a user's address twice, an address between the halves of the address space, and the
+    /// last word.
     const BAD: [u64; 5] = [
         0,
         0x1000,
@@ -57,33 +58,35 @@ mod tests {
         }
     }
 
-    /// The direct map has memory that the machine does not have at the moment, or not any more.
+    /// The direct map also covers memory that the machine does not have at the moment, or has no
+    /// longer.
     #[test]
     fn what_is_no_memory_is_refused() {
-        // SAFETY: Needs nothing.
+        // SAFETY: No preconditions.
         let pages = unsafe { bindings::dtrace_test_pages() };
         if pages == 0 {
             return;
         }
         let page = pages + PAGE_SIZE as u64;
         let loaded = [false, true].map(|there| {
-            // SAFETY: The page is the test's own, and is put right in the end.
+            // SAFETY: The page belongs to the test alone, and the last round marks it as present
+            // again.
             unsafe { bindings::dtrace_test_page_is(page, there) };
             let mut bytes = [0; 8];
             [
                 load(page + 8, &mut bytes).is_ok(),
-                // Of the page before it as well.
+                // Also reads the end of the page before it.
                 load(page - 4, &mut bytes).is_ok(),
                 load_str(page, &mut bytes).is_ok(),
                 load_u64(pages).is_ok(),
             ]
         });
-        // SAFETY: They are the pages from above.
+        // SAFETY: These are the pages allocated above, and nothing uses them any more.
         unsafe { bindings::dtrace_test_pages_free(pages) };
         assert_eq!(loaded, [[false, false, false, true], [true; 4]]);
     }
 
-    /// Behind a page of the vmalloc space comes one that is not mapped.
+    /// The address behind a page in the vmalloc space is not mapped.
     #[test]
     fn no_load_goes_beyond_what_it_was_asked_for() -> Result {
         let mut page = VVec::from_elem(b'x', PAGE_SIZE, GFP_KERNEL)?;
@@ -102,7 +105,7 @@ mod tests {
         Ok(())
     }
 
-    /// The tests run in kernel threads, which borrow whatever page tables there are.
+    /// The tests run in kernel threads, which borrow whatever page tables are in use.
     #[test]
     fn a_kernel_thread_has_no_user_memory() {
         let mut bytes = [0; 8];
@@ -121,7 +124,7 @@ mod tests {
                 task.pid() == task.tgid(),
                 task.user_regs().is_some(),
                 task.descends_from(u64::from(task.ppid())),
-                // It gets none, which is no failure.
+                // A kernel thread gets none, which is no failure.
                 task.signal(9),
                 irq_level(),
             )
@@ -129,12 +132,13 @@ mod tests {
         assert_eq!(found, Some((true, false, (true, 1), true, 0)));
     }
 
-    /// Any mutex of the kernel's will do; nobody else takes this one now.
+    /// Any mutex of the kernel would do; this one is not taken by anything else now.
     #[test]
     fn a_mutex_tells_who_holds_it() -> Result {
         let mutex = symbols::lookup(c"ftrace_lock")?.as_ptr();
         let at = mutex as u64;
-        // SAFETY: It is a mutex of the kernel's, and given up again.
+        // SAFETY: The pointer is to a mutex of the kernel, which is unlocked again by the task that
+        // has locked it.
         let (held, free, current) = unsafe {
             bindings::mutex_lock(mutex);
             let held = mutex_owner(at).ok();

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Unit tests of what only a kernel has: run by KUnit when the module has been loaded into a kernel that has it
-//! (`make kunit`); elsewhere there is nothing of them.
+//! Unit tests of what exists only in a kernel. KUnit runs them when the module is loaded into a
+//! kernel that has it (`make kunit`); elsewhere they are not compiled.
 //!
-//! A failed assertion ends the test's thread where it stands, and nothing is dropped. So nothing is asserted while something
-//! is held that must be given back, a CPU above all: a test gathers what it sees, gives back, and asserts then.
+//! A failed assertion ends the test's thread at that point, and nothing is dropped. So nothing may
+//! be asserted while something is held that must be released, above all a CPU: a test collects what
+//! it sees, releases everything, and asserts then.
 
 mod audience;
 mod code;
@@ -21,13 +22,16 @@ use super::once::Parts;
 use super::rculist::Writer;
 use kernel::time::{delay::fsleep, Delta};
 
-/// Memory and a writer for a framework of a test's own. All of its probes and lists are its own too.
+/// Returns memory and a writer for a framework of a test's own, whose probes and lists are its own
+/// too.
 ///
 /// # Safety
 ///
-/// No reference to a probe or a name may be used when the framework has been dropped, or has retired the probe.
+/// No reference to a probe or a name may be used after the framework has been dropped, or has
+/// retired the probe.
 pub unsafe fn parts<P: Sync, N: Sync>() -> Parts<P, N> {
-    // SAFETY: By the caller's promise; the writer is that of lists which nobody else knows.
+    // SAFETY: By the caller's promise, for the arenas. The writer is the only one for its lists,
+    // because only this framework knows them.
     unsafe {
         Parts {
             probes: Arena::new(16),
@@ -38,12 +42,12 @@ pub unsafe fn parts<P: Sync, N: Sync>() -> Parts<P, N> {
     }
 }
 
-/// Sleeps.
+/// Sleeps for `ms` ms.
 pub fn sleep_ms(ms: i64) {
     fsleep(Delta::from_millis(ms));
 }
 
-/// Sleeps until `done` holds, for some seconds at most; whether it did.
+/// Sleeps until `done` returns `true`, for ten seconds at most. Returns whether it did.
 pub fn wait_until(done: impl Fn() -> bool) -> bool {
     for _ in 0..1000 {
         if done() {

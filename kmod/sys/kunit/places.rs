@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! What places make of arguments that are none.
+//! What places make of arguments that are not what they should be.
 
 use kernel::prelude::*;
 
@@ -10,10 +10,11 @@ mod tests {
     use crate::sys::places::{net, Call};
     use core::ptr::from_ref;
 
-    /// Nothing, a user's, between the halves of the address space, the last.
+    /// Null, a user's address, an address between the halves of the address space, and the last
+    /// word.
     const BAD: [u64; 4] = [0, 0x1000, 0x82a0_0dc0_0000_ffff, u64::MAX - 7];
 
-    /// A call with this for each argument.
+    /// Returns a call with these arguments.
     fn call(args: &[u64; 4]) -> Call<'_> {
         Call { args, caller: 0 }
     }
@@ -32,7 +33,7 @@ mod tests {
         }
     }
 
-    /// It can be read, but is in no state that sockets have.
+    /// The memory can be read, but has a state that no socket has.
     #[test]
     fn what_is_no_socket_is_no_event() {
         let ones = [u64::MAX; 128];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Kernel stacks as our own walk has them, beside the kernel's.
+//! Kernel stacks by our own walk, compared with the kernel's.
 
 use kernel::prelude::kunit_tests;
 
@@ -12,23 +12,24 @@ mod tests {
     use crate::sys::crosscall::probe_on;
     use crate::sys::percpu::{nr_cpus, online, CpuGuard};
 
-    /// Frames of a stack; ours and the kernel's may begin in different functions.
+    /// Room for frames. Our walk and the kernel's may begin in different functions.
     const ROOM: usize = 100;
 
-    /// What two walks from here say.
+    /// The comparison of two walks from here.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     enum Compared {
-        /// So many frames are the same, from our first one that is not this module's on.
+        /// So many frames are the same, from the first frame of our walk that is not this module's.
         Same(usize),
-        /// They differ behind so many.
+        /// They differ after so many frames.
         Differ(usize),
-        /// The kernel's does not have that frame.
+        /// The kernel's walk does not have that frame.
         Missing,
     }
 
     fn compare() -> Compared {
         let (mut ours, mut theirs) = ([0usize; ROOM], [0usize; ROOM]);
-        // SAFETY: Both are valid for so many words.
+        // SAFETY: Both arrays are valid for a write of so many words. All callers are in probe
+        // context, so interrupts are off and the CPU is claimed.
         let (n, m) = unsafe {
             (
                 bindings::dtrace_stack_here(ours.as_mut_ptr().cast(), ROOM as u32),
@@ -37,7 +38,7 @@ mod tests {
         };
         let ours = ours.get(..n as usize).unwrap_or_default();
         let theirs = theirs.get(..m as usize).unwrap_or_default();
-        // SAFETY: Needs nothing.
+        // SAFETY: The helper takes any number.
         let is_foreign = |pc: &usize| !unsafe { bindings::dtrace_own_text(*pc) };
         let ours = ours.get(ours.iter().position(is_foreign).unwrap_or(0)..);
         let ours = ours.unwrap_or_default();
@@ -61,7 +62,7 @@ mod tests {
         }
     }
 
-    /// Whatever the CPUs do is interrupted.
+    /// Interrupts the CPUs in whatever they do.
     #[test]
     fn so_is_one_that_was_interrupted() {
         let mut all = 0;
@@ -79,28 +80,29 @@ mod tests {
         assert!(all >= 200);
     }
 
-    /// Registers may say that the stack is anywhere. Then the instruction is all that is known.
+    /// Registers may contain any stack pointer. Then only the instruction is known.
     #[test]
     fn no_other_memory_is_read() {
         let mut theirs = [0usize; ROOM];
-        // SAFETY: It is valid for so many words.
+        // SAFETY: The array is valid for a write of so many words.
         let n = unsafe {
             bindings::stack_trace_save(theirs.as_mut_ptr().cast(), ROOM as u32, 0) as usize
         };
         let ip = n.checked_sub(1).and_then(|last| theirs.get(last)).copied();
-        // SAFETY: Registers may have any value.
+        // SAFETY: All bits are valid for registers.
         let mut regs: bindings::pt_regs = unsafe { core::mem::zeroed() };
         regs.ip = ip.unwrap_or(0);
-        // Of kernel mode.
+        // The code segment of kernel mode.
         regs.__bindgen_anon_1.cs = 0x10;
         let mut seen = [(0, 0); 4];
         for (at, seen) in seen.iter_mut().enumerate() {
-            // Of nobody, of the user, in the space of vmalloc(), at the end.
+            // Unmapped, a user's, in the vmalloc space, at the end of the address space.
             let sp = [8, 0x7fff_0000_1000, 0xffff_c900_0123_4560, usize::MAX - 7].get(at);
             regs.sp = sp.copied().unwrap_or(0);
             let mut ours = [0usize; ROOM];
             if let Some(_guard) = CpuGuard::enter() {
-                // SAFETY: `ours` is valid for so many words; what the registers say is not believed.
+                // SAFETY: `ours` is valid for a write of so many words, and the guard keeps
+                // interrupts off. The walk checks what the registers say.
                 let n = unsafe {
                     let room = ours.as_mut_ptr().cast();
                     bindings::dtrace_stack_from(room, ROOM as u32, &raw const regs)

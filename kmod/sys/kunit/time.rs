@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Timers, counters and what is repeated: that it happens, where it happens, and that it ends with its owner.
+//! Timers, counters and repeated tasks: that they run, where they run, and that they end with their
+//! owner.
 
 use kernel::prelude::*;
 
@@ -22,7 +23,7 @@ mod tests {
 
     const MS: i64 = 1_000_000;
 
-    /// What ticks have left.
+    /// What the ticks have recorded.
     #[derive(Default)]
     struct Ticks {
         count: AtomicU64,
@@ -40,7 +41,7 @@ mod tests {
 
     impl Tick for Ticker {
         fn tick(&self, regs: Option<&Regs>) {
-            // SAFETY: This is a hard interrupt.
+            // SAFETY: Must be called with preemption off; this is a hard interrupt.
             let here = unsafe { bindings::dtrace_this_cpu() };
             self.0.cpus.fetch_or(1 << (here & 63), Ordering::Relaxed);
             self.0
@@ -58,7 +59,7 @@ mod tests {
         fn missed(&self) {}
     }
 
-    /// The CPUs that are online, as bits.
+    /// Returns the CPUs that are online, as bits.
     fn all_online() -> u64 {
         (0..nr_cpus().min(64) as u32)
             .filter(|cpu| online(*cpu))
@@ -79,7 +80,8 @@ mod tests {
         Ok(())
     }
 
-    /// Whether what `start` starts ticks on every online CPU, and whether it does so no more once it is dropped.
+    /// Whether what `start` starts ticks on every online CPU, and whether it stops ticking once it
+    /// is dropped.
     fn runs_and_ends<T: PerCpu, R>(
         ticks: &Ticks,
         start: impl FnOnce(Arc<CpuState<T>>) -> Result<R>,
@@ -102,7 +104,7 @@ mod tests {
         Ok(())
     }
 
-    /// `event`, a thousand overflows a second. Every machine has the kernel's clock.
+    /// Counts `event` with a thousand overflows a second. Every machine has the kernel's clock.
     const fn often(event: Event) -> What {
         What {
             event,
@@ -132,7 +134,7 @@ mod tests {
         Ok(())
     }
 
-    /// A task that takes its time.
+    /// A task that takes a while.
     struct Slow {
         runs: Arc<AtomicU64>,
         inside: Arc<AtomicBool>,

@@ -3,63 +3,64 @@
 
 //! Locks.
 //!
-//! The kernel tells where a task begins to wait for a lock and where it ends; that a lock was taken or given up is seen
-//! at the functions that do so. A lock that is taken by inlined code is not seen. A kernel that checks its locks
-//! (lockdep) takes some of them by functions of other names, which are named last.
+//! The kernel reports where a task begins to wait for a lock and where the wait ends. That a lock
+//! was taken or released is seen at the functions that do so; a lock that is taken by inlined code
+//! is not seen. A kernel that checks its locks (lockdep) takes some of them by functions of other
+//! names, which are named last.
 
 use super::task::Task;
 use super::{At, Call};
 use crate::sys::task::irq_level;
 use core::ffi::CStr;
 
-/// Waiting for a lock begins, or goes on in another way.
+/// A wait for a lock begins, or goes on in another way.
 pub const WAIT: At = At::Tracepoint("contention_begin");
 
-/// Waiting for a lock has ended, with the lock or without.
+/// A wait for a lock has ended, with the lock or without it.
 pub const WAITED: At = At::Tracepoint("contention_end");
 
-/// Where processors wait for spinlocks. The tracepoints tell of those alone that queue up: not of who is first in the queue, and of
-/// nobody in a guest of a hypervisor that cannot wake them.
+/// Where processors wait for spinlocks. The tracepoints report only processors that queue up: not
+/// the first in the queue, and none in a guest of a hypervisor that cannot wake them.
 const SPIN_SLOWLY: &[&CStr] = &[
     c"queued_spin_lock_slowpath",
     c"native_queued_spin_lock_slowpath",
     c"__pv_queued_spin_lock_slowpath",
 ];
 
-/// Somebody waits for a spinlock.
+/// A wait for a spinlock begins.
 pub const SPIN_WAIT: At = At::Entries(SPIN_SLOWLY);
 
-/// Waiting for a spinlock has ended.
+/// A wait for a spinlock has ended.
 pub const SPIN_WAITED: At = At::Returns(SPIN_SLOWLY);
 
-/// How somebody wants a lock, in the numbers of DTrace's documentation.
+/// How a lock is wanted, in the numbers of DTrace's documentation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// Alone.
+    /// Exclusively.
     Writer = 0,
-    /// With other readers.
+    /// Shared with other readers.
     Reader = 1,
 }
 
 /// What is waited for, and how.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Wait {
-    /// A mutex, whose owner runs and will soon be done.
+    /// A mutex, spinning, because its owner is running.
     MutexSpin,
     /// A mutex, asleep.
     MutexBlock,
-    /// A spin lock.
+    /// A spinlock.
     Spin,
-    /// A lock of readers and writers, spinning.
+    /// A reader-writer lock, spinning.
     RwSpin(Mode),
-    /// A semaphore of readers and writers, asleep.
+    /// A reader-writer semaphore, asleep.
     RwBlock(Mode),
-    /// A mutex that lends its holder the priority of who waits, asleep.
+    /// A mutex whose holder inherits the priority of the waiters (`rt_mutex`), asleep.
     RtBlock,
 }
 
-// LCB_F_* of the tracepoint, which stand in no header that could be read here.
-/// A spinlock's wait.
+// `LCB_F_*` of the tracepoint, which are in no header that bindgen could read here.
+/// The wait is for a spinlock.
 pub const SPIN: u64 = 1;
 const READ: u64 = 2;
 const WRITE: u64 = 4;
@@ -68,7 +69,7 @@ const PERCPU: u64 = 16;
 const MUTEX: u64 = 32;
 
 impl Wait {
-    /// The tracepoint's word for it. `None`: a lock that is neither (a counting semaphore).
+    /// Converts the tracepoint's flags. `None`: a lock of another kind (a counting semaphore).
     #[inline]
     pub fn of(flags: u64) -> Option<Self> {
         Some(match flags & !PERCPU {
@@ -85,46 +86,47 @@ impl Wait {
     }
 }
 
-/// The lock that is waited for, and the flags that [`Wait::of`] reads, which fit into a byte.
+/// Returns the lock that is waited for, and the flags for [`Wait::of`], which fit into a byte.
 #[inline]
 pub fn waits(call: &Call<'_>) -> (u64, u64) {
     (call.word(0), call.word(1) & 0xff)
 }
 
-/// The lock that was waited for.
+/// Returns the lock that was waited for.
 #[inline]
 pub fn waited(call: &Call<'_>) -> u64 {
     call.word(0)
 }
 
-/// A number that names this wait for `lock`: of this task, or of the interrupt that is upon it.
+/// Returns a number that identifies this wait for `lock`, by this task or by the interrupt on top
+/// of it.
 #[inline]
 pub fn wait_key(lock: u64) -> u64 {
     Task::current().addr() ^ lock.rotate_left(32) ^ u64::from(irq_level())
 }
 
-/// A mutex has been taken, or an attempt given up.
+/// A mutex has been taken.
 pub const MUTEX_TAKEN: At = At::Returns(&[
     c"mutex_lock",
     c"mutex_lock_nested",
     c"_mutex_lock_nest_lock",
 ]);
 
-/// The same, where the value tells which (0: taken).
+/// A mutex has been taken or not; the value says which (0: taken).
 pub const MUTEX_MAYBE: At = At::Returns(&[
     c"mutex_lock_interruptible",
     c"mutex_lock_killable",
     c"mutex_lock_interruptible_nested",
     c"_mutex_lock_killable",
-    // A w/w mutex is a mutex with more behind it.
+    // A wound/wait mutex begins with a mutex.
     c"ww_mutex_lock",
     c"ww_mutex_lock_interruptible",
 ]);
 
-/// The same, where the value tells which (0: not taken).
+/// A mutex has been taken or not; the value says which (0: not taken).
 pub const MUTEX_TRIED: At = At::Returns(&[c"mutex_trylock", c"_mutex_trylock_nest_lock"]);
 
-/// A mutex is given up. What gives up a w/w mutex has that within.
+/// A mutex is released. Releasing a wound/wait mutex releases the mutex within it.
 pub const MUTEX_GIVEN: At = At::NestedEntry([c"ww_mutex_unlock", c"mutex_unlock"]);
 
 /// An `rt_mutex` has been taken.
@@ -134,16 +136,16 @@ pub const RT_TAKEN: At = At::Returns(&[
     c"_rt_mutex_lock_nest_lock",
 ]);
 
-/// The same, where the value tells (0: taken).
+/// An `rt_mutex` has been taken or not (0: taken).
 pub const RT_MAYBE: At = At::Returns(&[c"rt_mutex_lock_interruptible", c"rt_mutex_lock_killable"]);
 
-/// The same, where the value tells (0: not taken).
+/// An `rt_mutex` has been taken or not (0: not taken).
 pub const RT_TRIED: At = At::Returns(&[c"rt_mutex_trylock"]);
 
-/// An `rt_mutex` is given up.
+/// An `rt_mutex` is released.
 pub const RT_GIVEN: At = At::Entries(&[c"rt_mutex_unlock"]);
 
-/// A spin lock has been taken.
+/// A spinlock has been taken.
 pub const SPIN_TAKEN: At = At::Returns(&[
     c"_raw_spin_lock",
     c"_raw_spin_lock_bh",
@@ -154,10 +156,10 @@ pub const SPIN_TAKEN: At = At::Returns(&[
     c"_raw_spin_lock_nest_lock",
 ]);
 
-/// The same, where the value tells (0: not taken).
+/// A spinlock has been taken or not (0: not taken).
 pub const SPIN_TRIED: At = At::Returns(&[c"_raw_spin_trylock", c"_raw_spin_trylock_bh"]);
 
-/// A spin lock is given up.
+/// A spinlock is released.
 pub const SPIN_GIVEN: At = At::Entries(&[
     c"_raw_spin_unlock",
     c"_raw_spin_unlock_bh",
@@ -175,17 +177,17 @@ pub const READ_TAKEN: At = At::Returns(&[
     c"down_read_nested",
 ]);
 
-/// The same, where the value tells (0: taken).
+/// A lock has been taken for reading or not (0: taken).
 pub const READ_MAYBE: At = At::Returns(&[
     c"down_read_interruptible",
     c"down_read_killable",
     c"down_read_killable_nested",
 ]);
 
-/// The same, where the value tells (0: not taken).
+/// A lock has been taken for reading or not (0: not taken).
 pub const READ_TRIED: At = At::Returns(&[c"_raw_read_trylock", c"down_read_trylock"]);
 
-/// A lock taken for reading is given up.
+/// A lock that was taken for reading is released.
 pub const READ_GIVEN: At = At::Entries(&[
     c"_raw_read_unlock",
     c"_raw_read_unlock_bh",
@@ -206,13 +208,13 @@ pub const WRITE_TAKEN: At = At::Returns(&[
     c"_down_write_nest_lock",
 ]);
 
-/// The same, where the value tells (0: taken).
+/// A lock has been taken for writing or not (0: taken).
 pub const WRITE_MAYBE: At = At::Returns(&[c"down_write_killable", c"down_write_killable_nested"]);
 
-/// The same, where the value tells (0: not taken).
+/// A lock has been taken for writing or not (0: not taken).
 pub const WRITE_TRIED: At = At::Returns(&[c"_raw_write_trylock", c"down_write_trylock"]);
 
-/// A lock taken for writing is given up.
+/// A lock that was taken for writing is released.
 pub const WRITE_GIVEN: At = At::Entries(&[
     c"_raw_write_unlock",
     c"_raw_write_unlock_bh",
@@ -224,25 +226,25 @@ pub const WRITE_GIVEN: At = At::Entries(&[
 /// A writer becomes a reader.
 pub const DOWNGRADED: At = At::Entries(&[c"downgrade_write"]);
 
-/// The lock that a function has taken.
+/// Returns the lock that a function has taken.
 #[inline]
 pub fn taken(call: &Call<'_>) -> u64 {
     call.word(1)
 }
 
-/// The lock that a function has taken, or the error.
+/// Returns the lock of a function that may have failed, and its error; 0: the lock was taken.
 #[inline]
 pub fn maybe(call: &Call<'_>) -> (u64, i32) {
     (call.word(1), call.int(0).wrapping_neg())
 }
 
-/// The lock, if the attempt was a success.
+/// Returns the lock, if the attempt succeeded.
 #[inline]
 pub fn tried(call: &Call<'_>) -> Option<u64> {
     (call.int(0) != 0).then(|| call.word(1))
 }
 
-/// The lock that a function is about to give up.
+/// Returns the lock that a function is about to release.
 #[inline]
 pub fn given(call: &Call<'_>) -> u64 {
     call.word(0)

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Places in the kernel that tell of an event: tracepoints, and the two ends of functions.
+//! Places in the kernel that report an event: tracepoints, and the two ends of functions.
 //!
-//! An event that DTrace documents happens at one place in one version of the kernel and at another in the next. So all that
-//! a provider must know of the kernel's own names and arguments stands here: the submodules name the places, an
-//! area each, and turn what a place passes into what the event means. [`Places`] attaches them.
+//! An event that DTrace documents happens at one place in one version of the kernel and at another
+//! in the next. So everything that a provider must know about the kernel's names and arguments is
+//! here: the submodules, one for each area, name the places, and convert what a place passes into
+//! what the event means. [`Places`] attaches them.
 //!
-//! A function may have several names, as compilers add suffixes to those that they specialise (`.isra.0`); only such are
-//! named whose arguments this leaves alone. A place that the kernel does not have is no error: what it tells of does
-//! not happen here.
+//! A function may have several names, because compilers add suffixes to functions that they
+//! specialise (`.isra.0`). Only those are named here whose arguments that does not change. A place
+//! that the kernel does not have is no error: its event does not happen on that kernel.
 //!
-//! Invariant: a place is attached while it is wanted and at no other time. All functions that one call attaches cost one
-//! pass of text patching.
+//! Invariant: a place is attached exactly while it is wanted. All functions that one call attaches
+//! cost one pass of text patching (INV-19).
 
 pub mod io;
 pub mod lock;
@@ -35,71 +36,73 @@ use kernel::prelude::*;
 use kernel::sync::Arc;
 use modules::InModules;
 
-/// Where a place is.
+/// The location of a place.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum At {
     /// A tracepoint, which passes its own arguments.
     Tracepoint(&'static str),
-    /// The tracepoint of the second name in the module of the first, which may come and go, or be a part of the kernel. Unlike
-    /// other places, it is always there to be wanted.
+    /// The tracepoint of the second name in the module of the first, which may come and go, or be
+    /// built into the kernel. Unlike other places, it can always be attached.
     InModule(&'static str, &'static str),
-    /// The entry of the function that has the first of these names that there is; it passes [`ARGUMENTS`] of its arguments.
+    /// The entry of the first of these functions that exists. It passes the function's first
+    /// [`ARGUMENTS`] arguments.
     Entry(&'static [&'static CStr]),
     /// The entries of all functions of these names.
     Entries(&'static [&'static CStr]),
-    /// The return of the function that has the first of these names that there is; it passes the value, and the
-    /// argument that came first.
+    /// The return of the first of these functions that exists. It passes the returned value and the
+    /// first argument of the call.
     Return(&'static [&'static CStr]),
     /// The returns of all functions of these names.
     Returns(&'static [&'static CStr]),
-    /// The entry of the first function, and of the second where nothing of the first calls it: the first calls the second, or a
-    /// compiler has put the second into the first, which another calls as well. The first may be missing.
+    /// The entry of the first function, and of the second unless the first one calls it. The first
+    /// calls the second (by a call, not by a jump at its end), or a compiler has inlined the second
+    /// into the first; other functions call the second as well. The first may not exist.
     NestedEntry([&'static CStr; 2]),
-    /// The returns of these two likewise.
+    /// The returns of these two, in the same way.
     NestedReturn([&'static CStr; 2]),
 }
 
-/// How many arguments a function's entry passes.
+/// The number of arguments that the entry of a function passes.
 pub const ARGUMENTS: usize = 4;
 
 /// What a place passes.
 pub struct Call<'a> {
-    /// The words, as the submodules know how to read them.
+    /// The words, which the submodules know how to read.
     pub args: &'a [u64],
-    /// The address that a function returns to; 0 at a tracepoint.
+    /// The address to which a function returns; 0 at a tracepoint.
     pub caller: u64,
 }
 
 impl Call<'_> {
-    /// Word `n`.
+    /// Returns word `n`; 0 if there is none.
     #[inline]
     fn word(&self, n: usize) -> u64 {
         self.args.get(n).copied().unwrap_or(0)
     }
 
-    /// Word `n`, which is an `int`.
+    /// Returns word `n`, which is an `int`.
     #[inline]
     fn int(&self, n: usize) -> i32 {
         self.word(n) as i32
     }
 
-    /// Word `n`, which is a `bool`.
+    /// Returns word `n`, which is a `bool`.
     #[inline]
     fn flag(&self, n: usize) -> bool {
         self.word(n) as u8 != 0
     }
 }
 
-/// Who is told. Called in whatever context the place is passed.
+/// Callbacks for places. They run in whatever context the place is passed in.
 pub trait Passed: Send + Sync + 'static {
     /// Place number `place` was passed.
     fn passed(&self, place: usize, call: &Call<'_>);
 
-    /// A passage of place number `place` was lost: the return of its function could not be hooked.
-    /// At other places that does not happen.
+    /// Place number `place` was passed without a call of `passed`, because the return of its
+    /// function could not be hooked. Does not happen at other kinds of places.
     fn lost(&self, _place: usize) {}
 
-    /// Place number `place` is wanted, and its module has come, but it could not be attached.
+    /// Place number `place` is wanted, and its module was loaded, but it could not be attached.
     fn missed(&self, place: usize);
 }
 
@@ -111,13 +114,13 @@ struct Function {
     ip: usize,
     entry: Option<usize>,
     leave: Option<usize>,
-    /// The function around it, whose calls do not count.
+    /// The function from which calls do not count.
     outer: Option<Range<usize>>,
     armed: AtomicU8,
 }
 
 impl Function {
-    /// Whether a call of it, from `caller`, passes a place.
+    /// Whether a call of it that returns to `caller` passes a place.
     #[inline]
     fn counts(&self, caller: u64) -> bool {
         let outer = |outer: &Range<usize>| outer.contains(&(caller as usize));
@@ -132,14 +135,14 @@ struct Found {
     how: How,
 }
 
-/// Which of the functions with a place's names it is at.
+/// At which of the functions with its names a place is.
 #[derive(Clone, Copy)]
 enum Which {
-    /// The first that there is.
+    /// The first that exists.
     First,
     /// All.
     All,
-    /// All, but for calls of one from the one before it.
+    /// All, except calls of one from the one before it.
     Nested,
 }
 
@@ -147,7 +150,7 @@ enum Which {
 enum How {
     /// The index of a hook.
     Tracepoint(usize),
-    /// The index of a function, and the end.
+    /// The index of a function, and the end of it.
     Function(usize, u8),
 }
 
@@ -169,7 +172,7 @@ struct FunctionHooks<T> {
 }
 
 impl<T> FunctionHooks<T> {
-    /// There are but a few.
+    /// Finds a function. A linear search, because there are only a few.
     #[inline]
     fn at(&self, ip: usize) -> Option<&Function> {
         self.functions.iter().find(|f| f.ip == ip)
@@ -209,7 +212,7 @@ impl<T: Passed> Hooks for FunctionHooks<T> {
     }
 }
 
-/// A set of places, and who is told of them. Attaching and detaching are never called at once.
+/// A set of places and their callbacks. Calls of `attach` and `detach` must not overlap.
 pub struct Places<T: Passed> {
     found: KVVec<Found>,
     tracepoints: Tracepoints<PlaceHit<T>>,
@@ -218,7 +221,7 @@ pub struct Places<T: Passed> {
 }
 
 impl<T: Passed> Places<T> {
-    /// Finds the places; nothing is attached.
+    /// Finds the places. Nothing is attached. May sleep.
     pub fn new(list: impl Iterator<Item = At>, passed: &Arc<T>) -> Result<Self> {
         let mut found = KVVec::new();
         let mut functions = KVVec::new();
@@ -231,7 +234,7 @@ impl<T: Passed> Places<T> {
                     continue;
                 }
                 At::InModule(module, name) => {
-                    // The kernel may have it built in.
+                    // It may be built into the kernel.
                     names.push((*name, place), GFP_KERNEL)?;
                     in_modules.push((place, *module, *name), GFP_KERNEL)?;
                     continue;
@@ -295,20 +298,21 @@ impl<T: Passed> Places<T> {
         })
     }
 
-    /// Whether the kernel has the place.
+    /// Whether the kernel has the place, or may get it with a module.
     pub fn has(&self, place: usize) -> bool {
         let in_module = || self.in_modules.as_ref().is_some_and(|m| m.has(place));
         self.found.iter().any(|found| found.place == place) || in_module()
     }
 
-    /// What is to be attached for these places.
+    /// Returns what is to be attached for these places.
     fn each<'a>(&'a self, places: &'a [usize]) -> impl Iterator<Item = &'a Found> + 'a {
         self.found
             .iter()
             .filter(|found| places.contains(&found.place))
     }
 
-    /// Attaches places, none of which is attached. One that cannot be attached is told to `failed`.
+    /// Attaches places, none of which may be attached. Calls `failed` for those that cannot be
+    /// attached. May sleep.
     pub fn attach(&self, places: &[usize], mut failed: impl FnMut(usize, Error)) {
         for found in self.each(places) {
             if let How::Tracepoint(hook) = found.how {
@@ -329,7 +333,7 @@ impl<T: Passed> Places<T> {
         }
     }
 
-    /// Detaches places. One that is not attached stays so.
+    /// Detaches places. Has no effect on those that are not attached. May sleep.
     pub fn detach(&self, places: &[usize]) {
         for found in self.each(places) {
             if let How::Tracepoint(hook) = found.how {
@@ -344,7 +348,7 @@ impl<T: Passed> Places<T> {
         }
     }
 
-    /// The functions of these places, with the end that each place has of them.
+    /// Returns the functions of these places, with the end at which each place is.
     fn functions<'a>(&'a self, places: &'a [usize]) -> impl Iterator<Item = (&'a Function, u8)> {
         let functions = &self.functions.hooks().functions;
         self.each(places).filter_map(|found| match found.how {
@@ -353,7 +357,7 @@ impl<T: Passed> Places<T> {
         })
     }
 
-    /// Arms or disarms the functions of `places`, all or none.
+    /// Arms or disarms the functions of `places`, all or none. Disarming cannot fail.
     fn switch(&self, places: &[usize], on: bool) -> Result {
         let wanted = |f: &Function| {
             let same = self.functions(places).filter(|(g, _)| g.ip == f.ip);
@@ -365,7 +369,7 @@ impl<T: Passed> Places<T> {
                 }
             })
         };
-        // To switch off must not need memory.
+        // On the stack, because disarming must not need memory.
         let mut list = [0; MAX_FUNCTIONS];
         let mut len = 0usize;
         for (f, _) in self.functions(places) {
@@ -393,7 +397,7 @@ impl<T: Passed> Places<T> {
 /// The most functions that a set of places may have.
 const MAX_FUNCTIONS: usize = 64;
 
-/// Notes that the function at `ip` has a place at `end`; its index.
+/// Notes that the function at `ip` has a place at `end`. Returns the function's index.
 fn function(functions: &mut KVVec<Function>, ip: usize, place: usize, end: u8) -> Result<usize> {
     let n = match functions.iter().position(|f| f.ip == ip) {
         Some(n) => n,

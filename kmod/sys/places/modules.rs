@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Places at tracepoints of modules, which come and go with them.
+//! Places at tracepoints of modules, which come and go with the modules.
 //!
-//! Invariant: a hook is attached exactly while its place is wanted and its module is there. So what is wanted is noted also where
-//! there is no such module yet.
+//! Invariant: a hook is attached exactly while its place is wanted and its module is loaded. So it
+//! is also noted that a place is wanted while its module is not loaded.
 
 use super::{Passed, PlaceHit};
 use crate::sys::module::Module;
@@ -19,11 +19,11 @@ struct Tracepoint {
     name: &'static str,
     place: usize,
     wanted: bool,
-    /// The set and the index of its hook, while its module is there.
+    /// The set and the index of its hook, while its module is loaded.
     hook: Option<(u32, usize)>,
 }
 
-/// The tracepoints, and who is told of them.
+/// The tracepoints and their callbacks.
 #[pin_data]
 struct Shared<T: Passed> {
     passed: Arc<T>,
@@ -32,17 +32,18 @@ struct Shared<T: Passed> {
     tracepoints: Mutex<KVVec<Tracepoint>>,
 }
 
-/// As the notifier owns them.
+/// The reference that the notifier owns.
 struct Followed<T: Passed>(Arc<Shared<T>>);
 
-/// Places in modules. When they are dropped none may be attached.
+/// Places in modules. When the value is dropped none may be attached.
 pub(super) struct InModules<T: Passed> {
     shared: Arc<Shared<T>>,
     _following: Following<PlaceHit<T>, Followed<T>>,
 }
 
 impl<T: Passed> InModules<T> {
-    /// Follows the modules of these places: each place's number, its module, and the tracepoint there. Nothing is attached.
+    /// Follows the modules of these places: the number of each place, its module, and its
+    /// tracepoint. Nothing is attached. May sleep.
     pub(super) fn new(
         list: &[(usize, &'static str, &'static str)],
         passed: &Arc<T>,
@@ -80,7 +81,8 @@ impl<T: Passed> InModules<T> {
         tracepoints.iter().any(|tp| tp.place == place)
     }
 
-    /// Attaches these places, now or when their module comes. One that cannot be attached is told to `failed`.
+    /// Attaches these places, now or when their module is loaded. Calls `failed` for those that
+    /// cannot be attached. May sleep.
     pub(super) fn attach(&self, places: &[usize], failed: &mut impl FnMut(usize, Error)) {
         self.shared.each(places, |hooks, tp| {
             tp.wanted = true;
@@ -90,7 +92,7 @@ impl<T: Passed> InModules<T> {
         });
     }
 
-    /// Detaches these places. One that is not attached stays so.
+    /// Detaches these places. Has no effect on those that are not attached. May sleep.
     pub(super) fn detach(&self, places: &[usize]) {
         self.shared.each(places, |hooks, tp| {
             tp.wanted = false;
@@ -114,11 +116,11 @@ impl<T: Passed> Shared<T> {
         }
     }
 
-    /// A module is there: its hooks are made, and attached where they are wanted.
+    /// Makes the hooks of a module that is loaded, and attaches those that are wanted.
     fn add(&self, module: &Module, maker: Maker<'_, PlaceHit<T>>) -> Result {
         let mut tracepoints = self.tracepoints.lock();
         let of_module = |tp: &&mut Tracepoint| tp.module.as_bytes() == module.name();
-        // Those of a module that is told of for the second time have theirs.
+        // If a module is reported for the second time, its tracepoints have their hooks.
         let lacks = |tp: &mut Tracepoint| of_module(&tp) && tp.hook.is_none();
         if !tracepoints.iter_mut().any(lacks) {
             return Ok(());

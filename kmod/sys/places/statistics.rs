@@ -8,9 +8,10 @@ use super::task::Task;
 use super::{At, Call};
 use crate::bindings;
 
-/// The calls by which programs read: of the processor's own kind, of 32-bit programs and of those with 32-bit pointers.
+/// System calls by which programs read: those of the processor's own kind, of 32-bit programs, and
+/// of programs with 32-bit pointers.
 pub const READ: At = At::Entries(&READS);
-/// They return.
+/// Their returns.
 pub const READ_DONE: At = At::Returns(&READS);
 
 const READS: [&core::ffi::CStr; 12] = [
@@ -28,9 +29,9 @@ const READS: [&core::ffi::CStr; 12] = [
     c"__x64_compat_sys_preadv64v2",
 ];
 
-/// The calls by which programs write.
+/// System calls by which programs write.
 pub const WRITE: At = At::Entries(&WRITES);
-/// They return.
+/// Their returns.
 pub const WRITE_DONE: At = At::Returns(&WRITES);
 
 const WRITES: [&core::ffi::CStr; 12] = [
@@ -48,7 +49,7 @@ const WRITES: [&core::ffi::CStr; 12] = [
     c"__x64_compat_sys_pwritev64v2",
 ];
 
-/// How many bytes such a call has moved; 0 if it failed.
+/// Returns how many bytes such a call has moved; 0 if it failed.
 #[inline]
 pub fn moved(call: &Call<'_>) -> u64 {
     u64::try_from(call.word(0) as i64).unwrap_or(0)
@@ -57,32 +58,32 @@ pub fn moved(call: &Call<'_>) -> u64 {
 /// A path is looked up.
 pub const LOOKUP: At = At::Entries(&[c"path_init"]);
 
-/// System V messages are sent; the call itself where the rest of it is inlined.
+/// A System V message is sent. The system call itself, if the rest of it is inlined.
 pub const MESSAGE_SENT: At = At::Entry(&[c"do_msgsnd", c"ksys_msgsnd"]);
 
-/// They are received.
+/// A System V message is received; as above.
 pub const MESSAGE_RECEIVED: At = At::Entry(&[c"do_msgrcv", c"ksys_msgrcv"]);
 
 /// System V semaphores are operated on.
 pub const SEMAPHORE: At = At::Entries(&[c"__do_semtimedop"]);
 
-/// A module comes.
+/// A module is loaded.
 pub const MODULE_LOAD: At = At::Tracepoint("module_load");
 
-/// A module goes.
+/// A module is unloaded.
 pub const MODULE_FREE: At = At::Tracepoint("module_free");
 
-/// A CPU asks another to call a function.
+/// A CPU has another CPU call a function.
 pub const CROSS_CALL: At = At::Tracepoint("csd_queue_cpu");
 
-/// Whether a switch is one that its task did not ask for, and whether it is to the idle task.
+/// Whether a switch is involuntary for the current task, and whether it is to the idle task.
 #[inline]
 pub fn switch(call: &Call<'_>) -> (bool, bool) {
     let switch = sched::switch(call);
     (switch.why == Why::Preempted, switch.next.is_idle())
 }
 
-/// Whether who makes a task waits until that executes a program or ends (`vfork(2)`).
+/// Whether the parent of the new task waits until that executes a program or ends (`vfork(2)`).
 #[inline]
 pub fn waits_for_child(call: &Call<'_>) -> bool {
     call.word(1) & u64::from(bindings::CLONE_VFORK) != 0
@@ -90,15 +91,15 @@ pub fn waits_for_child(call: &Call<'_>) -> bool {
 
 impl Task {
     fn is_idle(self) -> bool {
-        // SAFETY: The task is alive.
+        // SAFETY: The task is alive, as the type says.
         unsafe { (*self.as_ptr()).pid == 0 }
     }
 }
 
-/// A program's access to memory needed the kernel, which has done what it could.
+/// The kernel has handled a page fault of a program as far as it could.
 pub const FAULT_DONE: At = At::Returns(&[c"handle_mm_fault"]);
 
-/// Whether the access is to be tried once more, which is the same fault again.
+/// Whether the access is to be tried again, which is the same fault once more.
 #[inline]
 pub fn is_retried(call: &Call<'_>) -> bool {
     call.word(0) & u64::from(bindings::vm_fault_reason_VM_FAULT_RETRY) != 0
@@ -113,27 +114,28 @@ pub fn was_major(call: &Call<'_>) -> bool {
 /// The kernel itself faults, on its own memory or on a program's.
 pub const KERNEL_FAULT: At = At::Tracepoint("page_fault_kernel");
 
-/// Whether on its own.
+/// Whether it faulted on its own memory.
 #[inline]
 pub fn is_own(call: &Call<'_>) -> bool {
-    // SAFETY: The address is looked at as a number.
+    // SAFETY: The helper only compares the address.
     unsafe { bindings::dtrace_kernel_address(call.word(0)) }
 }
 
-/// A page that is shared or protected is written to.
+/// A shared or protected page is written to.
 pub const PROTECTION_FAULT: At = At::Entries(&[c"do_wp_page"]);
 
-/// As many pages as can be mapped at once, which are of no file, are there for the first time.
+/// A huge page of no file is mapped for the first time.
 pub const ZERO_FILL_HUGE: At = At::Entries(&[c"map_anon_folio_pmd_pf"]);
 
-/// How many pages a place is about that passes a folio first.
+/// Returns the number of pages of the folio that a place passes first.
 #[inline]
 pub fn pages(call: &Call<'_>) -> u64 {
-    // SAFETY: The folio is alive, for the place that passes it is at work on it.
+    // SAFETY: The folio must be alive. The place that passes it is at work on it, and this runs
+    // during that.
     unsafe { bindings::dtrace_folio_pages(call.word(0) as *const _) }
 }
 
-/// A page of no file is needed for the first time, or, where that is inlined, is there.
+/// A page of no file is needed for the first time; or, if that is inlined, is mapped.
 pub const ZERO_FILL: At = At::Entry(&[c"do_anonymous_page", c"map_anon_folio_pte_pf"]);
 
 /// Pages are read from swap.
@@ -142,14 +144,14 @@ pub const SWAP_IN: At = At::Entries(&[c"swap_read_folio"]);
 /// Pages are written to swap.
 pub const SWAP_OUT: At = At::Entries(&[c"__swap_writepage"]);
 
-/// The pages that are least used are looked at.
+/// The least used pages are examined for reclaim.
 pub const SCAN: At = At::Tracepoint("mm_vmscan_lru_isolate");
 
-/// How many.
+/// Returns how many.
 #[inline]
 pub fn scanned(call: &Call<'_>) -> u64 {
     call.word(3)
 }
 
-/// The thread that makes room begins its work.
+/// The thread that reclaims memory begins to work.
 pub const RECLAIM: At = At::Tracepoint("mm_vmscan_kswapd_wake");

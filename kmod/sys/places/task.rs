@@ -3,12 +3,13 @@
 
 //! The life of tasks, and their signals.
 //!
-//! Threads of the kernel are no processes: of them nothing is told here.
+//! Kernel threads are no processes, so nothing is reported here about them.
 
 use super::{At, Call};
 use crate::bindings;
 
-/// A task, by its address. Alive, for the place that passes it is at work on it.
+/// A task, by its address. It is alive while the place that passes it is handled, because the place
+/// is at work on it. The value must not be kept longer.
 #[derive(Clone, Copy)]
 pub struct Task(*const bindings::task_struct);
 
@@ -17,14 +18,14 @@ impl Task {
         Self(addr as *const _)
     }
 
-    /// The task that runs on this CPU.
+    /// Returns the task that runs on this CPU.
     #[inline]
     pub fn current() -> Self {
         // SAFETY: No preconditions.
         Self(unsafe { bindings::dtrace_current() })
     }
 
-    /// Its address.
+    /// Returns its address.
     #[inline]
     pub fn addr(self) -> u64 {
         self.0 as u64
@@ -32,13 +33,13 @@ impl Task {
 
     /// Whether it is the first thread of its process.
     pub fn leads(self) -> bool {
-        // SAFETY: The task is alive.
+        // SAFETY: The task is alive, as the type says.
         unsafe { bindings::dtrace_task_leads(self.0) }
     }
 
-    /// The task, unless it is a thread of the kernel.
+    /// Returns the task, unless it is a kernel thread.
     fn of_process(self) -> Option<Self> {
-        // SAFETY: The task is alive.
+        // SAFETY: The task is alive, as the type says.
         (!unsafe { bindings::dtrace_task_is_kernel(self.0) }).then_some(self)
     }
 
@@ -50,7 +51,7 @@ impl Task {
 /// The current task has made another.
 pub const CREATED: At = At::Tracepoint("task_newtask");
 
-/// The new task.
+/// Returns the new task.
 #[inline]
 pub fn created(call: &Call<'_>) -> Option<Task> {
     Task::new(call.word(0)).of_process()
@@ -59,7 +60,7 @@ pub fn created(call: &Call<'_>) -> Option<Task> {
 /// A task runs for the first time. It has not returned to its program yet.
 pub const STARTED: At = At::Entry(&[c"schedule_tail"]);
 
-/// The current task, which starts.
+/// Returns the current task, which starts.
 #[inline]
 pub fn started(_: &Call<'_>) -> Option<Task> {
     Task::current().of_process()
@@ -68,19 +69,20 @@ pub fn started(_: &Call<'_>) -> Option<Task> {
 /// The current task ends.
 pub const ENDED: At = At::Tracepoint("sched_process_exit");
 
-/// What of a process ends.
+/// What ends with a task.
 pub enum End {
-    /// A thread; others live on.
+    /// A thread; others of the process go on.
     Thread,
-    /// The last thread, and so the process, for this reason (`CLD_EXITED`, `CLD_KILLED` or `CLD_DUMPED`).
+    /// The last thread, and so the process, for this reason (`CLD_EXITED`, `CLD_KILLED` or
+    /// `CLD_DUMPED`).
     Process(i32),
 }
 
-/// What ends.
+/// Returns what ends.
 #[inline]
 pub fn ended(call: &Call<'_>) -> Option<End> {
     let task = Task::new(call.word(0)).of_process()?;
-    // SAFETY: The task is the current one.
+    // SAFETY: The task is the current one, so it is alive and still has its signal structure.
     let reason = unsafe { bindings::dtrace_task_exit_reason(task.as_ptr()) };
     Some(match call.flag(1) {
         true => End::Process(reason),
@@ -91,23 +93,24 @@ pub fn ended(call: &Call<'_>) -> Option<End> {
 /// The current task is about to execute a file.
 pub const EXEC: At = At::Entry(&[c"alloc_bprm"]);
 
-/// The address of the file's name.
+/// Returns the address of the file's name.
 #[inline]
 pub fn exec(call: &Call<'_>) -> u64 {
-    // SAFETY: The second argument of the function is a name, or an error in its place.
+    // SAFETY: The second argument of the function is a live `struct filename`, or an error pointer,
+    // which the helper checks.
     unsafe { bindings::dtrace_filename(call.word(1) as *const _) as u64 }
 }
 
 /// The current task executes another program.
 pub const EXECUTED: At = At::Tracepoint("sched_process_exec");
 
-/// A system call comes back from executing, which it does in vain only.
+/// A system call for executing a program returns, which means that it has failed.
 pub const EXEC_RETURNED: At = At::Return(&[c"do_execveat_common", c"do_execveat_common.isra.0"]);
 
-/// The same, where the kernel executes a helper.
+/// The same, if the kernel executes a helper program.
 pub const HELPER_EXEC_RETURNED: At = At::Return(&[c"kernel_execve"]);
 
-/// The error, if there was any.
+/// Returns the error, if there was one.
 #[inline]
 pub fn exec_returned(call: &Call<'_>) -> Option<i32> {
     let error = call.int(0).wrapping_neg();
@@ -121,28 +124,28 @@ pub const SIGNALLED: At = At::Tracepoint("signal_generate");
 pub struct Signal {
     /// Its number.
     pub number: i32,
-    /// To whom.
+    /// The task that gets it.
     pub task: Task,
     /// What became of it.
     pub fate: Fate,
-    /// The address of what is known of it (`struct kernel_siginfo`); 0 if there is nothing.
+    /// The address of its details (`struct kernel_siginfo`); 0 if there are none.
     pub info: u64,
-    /// What fault of the current task it reports, if it does.
+    /// The machine fault of the current task that it reports, if it does.
     pub fault: Option<Fault>,
 }
 
-/// What becomes of a signal.
+/// What became of a signal.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// It is, or was, pending.
+    /// It is pending, or was already.
     Sent,
     /// The task ignores it.
     Ignored,
-    /// There was no memory for it, and the sender is told so.
+    /// There was no memory for it, and the sender gets an error.
     Failed,
 }
 
-/// The machine faults, in the numbers of DTrace's documentation (`FLTILL`, ...).
+/// Machine faults, in the numbers of DTrace's documentation (`FLTILL`, ...).
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(i32)]
 pub enum Fault {
@@ -154,9 +157,9 @@ pub enum Fault {
     Breakpoint = 3,
     /// Single step.
     Trace = 4,
-    /// Memory that may not be accessed so.
+    /// Access that the memory does not allow.
     Access = 5,
-    /// No memory there.
+    /// Access where nothing is mapped.
     Bounds = 6,
     /// Integer overflow.
     IntegerOverflow = 7,
@@ -169,9 +172,9 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// The fault that a signal of the kernel's own making reports.
+    /// Returns the fault that a signal reports which the kernel has made for it.
     fn of(signal: i32, code: i32) -> Option<Self> {
-        // What a program sends to itself has a code that is 0 or negative.
+        // Signals that programs send have a code that is 0 or negative.
         if code <= 0 {
             return None;
         }
@@ -201,16 +204,19 @@ impl Fault {
     }
 }
 
-/// The numbers of `TRACE_SIGNAL_IGNORED` and `TRACE_SIGNAL_OVERFLOW_FAIL`, which stand in no header.
+/// `TRACE_SIGNAL_IGNORED` and `TRACE_SIGNAL_OVERFLOW_FAIL`, which are in no header that bindgen
+/// reads.
 const IGNORED: i32 = 1;
 const OVERFLOW_FAIL: i32 = 3;
 
-/// The signal.
+/// Returns the signal.
 #[inline]
 pub fn signalled(call: &Call<'_>) -> Signal {
     let task = Task::new(call.word(2));
     let (mut number, mut code) = (0, 0);
-    // SAFETY: The second argument is what is known of the signal, or one of the two numbers that stand for nothing.
+    // SAFETY: The second argument is a live `struct kernel_siginfo`, or one of the two small
+    // numbers that mean that there is none, which the helper checks. The numbers are valid for the
+    // writes.
     let known =
         unsafe { bindings::dtrace_signal_info(call.word(1) as *const _, &mut number, &mut code) };
     let own = known && task.addr() == Task::current().addr();
@@ -227,26 +233,29 @@ pub fn signalled(call: &Call<'_>) -> Signal {
     }
 }
 
-/// The current task is about to do what a signal asks of it.
+/// The current task is about to act on a signal.
 pub const DELIVERED: At = At::Tracepoint("signal_deliver");
 
 /// `SIGKILL` (include/uapi/asm-generic/signal.h).
 const KILL: i32 = 9;
 
-/// A signal's number, the address of what is known of it (0: nothing), and of its handler (0: the default). Of a thread that
-/// ends with its process the kernel says `SIGKILL`, whatever signal ended that: here it is that signal.
+/// Returns a signal's number, the address of its details (0: none), and that of its handler (0: the
+/// default). For a thread that ends with its process the kernel reports `SIGKILL`, whatever signal
+/// ended the process; this returns that signal.
 #[inline]
 pub fn delivered(call: &Call<'_>) -> (i32, u64, u64) {
     let (mut number, mut code) = (0, 0);
     let (info, action) = (call.word(1), call.word(2));
-    // SAFETY: The second argument is as above, the third is the signal's action.
+    // SAFETY: The second argument is as in `signalled`; the third is the signal's action, which the
+    // task has. The numbers are valid for the writes.
     let (known, handler) = unsafe {
         (
             bindings::dtrace_signal_info(info as *const _, &mut number, &mut code),
             bindings::dtrace_signal_handler(action as *const _),
         )
     };
-    // SAFETY: The kernel delivers signals to the current task under its siglock (`get_signal()`).
+    // SAFETY: Must be called with the siglock of the current process held. The tracepoint is passed
+    // with it held (`get_signal()`).
     let fatal = unsafe { bindings::dtrace_fatal_signal() };
     match call.int(0) {
         KILL if !known && fatal != 0 => (fatal, 0, handler as u64),
@@ -254,15 +263,16 @@ pub fn delivered(call: &Call<'_>) -> (i32, u64, u64) {
     }
 }
 
-/// The current task has waited for a signal (`sigtimedwait(2)` and its kin). A kernel that has no calls of 32-bit programs may have
-/// inlined that into the one that is left, whose value is the same.
+/// The current task has waited for a signal (`sigtimedwait(2)` and its variants). A kernel without
+/// system calls of 32-bit programs may have inlined the function into the only system call that is
+/// left, whose value is the same.
 pub const WAITED: At = At::Return(&[
     c"do_sigtimedwait",
     c"do_sigtimedwait.isra.0",
     c"__x64_sys_rt_sigtimedwait",
 ]);
 
-/// The signal that it got.
+/// Returns the signal that it got.
 #[inline]
 pub fn waited(call: &Call<'_>) -> Option<i32> {
     Some(call.int(0)).filter(|signal| *signal > 0)

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Tables by which programs' stacks are walked.
+//! Unwind tables, by which the stacks of programs are walked (INV-12).
 //!
-//! They belong to files, and are the machine's: what one consumer has made all use. See `bindings/unwind.c`. The walk is in [`walk`]; what it knows of
-//! text is in [`known`], and the steps that were taken before, which `bindings/follow.c` keeps, in [`steps`].
+//! Tables belong to files and are shared: all consumers use a table that one of them has made
+//! (`bindings/unwind.c`). [`walk`] has the walk, [`known`] what it knows about text, and [`steps`]
+//! the steps that were taken earlier, which `bindings/follow.c` keeps (INV-13).
 
 mod known;
 mod steps;
@@ -22,9 +23,9 @@ use kernel::prelude::*;
 pub struct Tables(());
 
 impl Tables {
-    /// The only ones.
+    /// Sets up the tables. Must be called at most once in the life of the module. May sleep.
     pub fn new() -> Result<Self> {
-        // SAFETY: Called once in the life of the module.
+        // SAFETY: The module's entry point is the only caller, and calls it once.
         to_result(unsafe { bindings::dtrace_unwind_init() })?;
         Ok(Self(()))
     }
@@ -32,7 +33,8 @@ impl Tables {
 
 impl Drop for Tables {
     fn drop(&mut self) {
-        // SAFETY: What fires and who serves has ended before.
+        // SAFETY: No walk and no server may be left. Nothing fires any more, and all consumers have
+        // gone, when the module drops this value.
         unsafe { bindings::dtrace_unwind_exit() };
     }
 }
@@ -45,7 +47,7 @@ pub struct Fresh {
 }
 
 impl Fresh {
-    /// Room for so many bytes.
+    /// Allocates a table of `size` bytes. Fails with `ENOMEM`. May sleep.
     pub fn new(size: u32) -> Result<Self> {
         let mut bytes = null_mut();
         // SAFETY: `bytes` is valid for the write.
@@ -57,16 +59,20 @@ impl Fresh {
         })
     }
 
-    /// The bytes, which are to be filled.
+    /// Returns the bytes, which are to be filled.
     pub fn bytes(&mut self) -> &mut [u8] {
-        // SAFETY: They are initialized, and as long as this is borrowed nobody else's.
+        // SAFETY: `dtrace_unwind_alloc()` has zeroed that many bytes. They belong to `self`, which
+        // is borrowed exclusively.
         unsafe { core::slice::from_raw_parts_mut(self.bytes.as_ptr(), self.size) }
     }
 
-    /// Makes it that of a file of the current process, which was `changed` last at that time, in nanoseconds. `EEXIST`: it has one; `ESTALE`: it was
-    /// changed since; `EBADF`, `EINVAL`: it is no such file; `ENOSPC`: there is no room.
+    /// Makes it the table of a file that the current process has open and that was last `changed`
+    /// at that time, in ns. Fails with `EEXIST` if the file has a table, `ESTALE` if it was changed
+    /// since, `EBADF` or `EINVAL` if there is no such regular file, and `ENOSPC` or `ENOMEM` if
+    /// there is no room. May sleep.
     pub fn add(self, fd: i32, changed: u64) -> Result {
-        // SAFETY: It is whole. It is nobody's but C's if it is taken over.
+        // SAFETY: `self` owns the table. Only if the call succeeds does it belong to C, and then
+        // `self` is forgotten.
         to_result(unsafe { bindings::dtrace_unwind_add(self.table.as_ptr(), fd, changed) })?;
         core::mem::forget(self);
         Ok(())
@@ -75,25 +81,26 @@ impl Fresh {
 
 impl Drop for Fresh {
     fn drop(&mut self) {
-        // SAFETY: It is ours alone.
+        // SAFETY: `self` owns the table, and it is not in use.
         unsafe { bindings::dtrace_unwind_free(self.table.as_ptr()) };
     }
 }
 
-/// As long as there is one, files that have no table are noted.
+/// While at least one exists, files that have no table are noted.
 pub struct Server(());
 
 impl Server {
-    /// One more.
+    /// Makes one more server.
     pub fn new() -> Self {
-        // SAFETY: No preconditions.
+        // SAFETY: No preconditions; `drop` takes this back.
         unsafe { bindings::dtrace_unwind_serve(true) };
         Self(())
     }
 
-    /// A descriptor for the current process of the next file that is wanted. `ENOENT`: none is.
+    /// Returns a descriptor, for the current process, of the next file whose table is wanted. Fails
+    /// with `ENOENT` if none is. May sleep.
     pub fn wanted(&self) -> Result<i32> {
-        // SAFETY: No preconditions.
+        // SAFETY: No preconditions; may sleep.
         let fd = unsafe { bindings::dtrace_unwind_wanted() };
         to_result(fd)?;
         Ok(fd)
@@ -102,7 +109,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // SAFETY: It was counted.
+        // SAFETY: Matches the call in `new`.
         unsafe { bindings::dtrace_unwind_serve(false) };
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Steps from frame to frame that were taken before, and where frames go.
+//! Steps from frame to frame that were taken earlier, and the destination of frames.
 
 use crate::bindings;
 use crate::sys::percpu::CpuGuard;
@@ -9,16 +9,16 @@ use core::ptr::null_mut;
 use dtrace_engine::frames::Frames;
 use dtrace_unwind::{Frame, Plain};
 
-/// Where the frames of a stack go.
+/// The destination of the frames of a stack.
 pub enum Sink<'a, 'b> {
     /// Their program counters are put there, as long as there is room.
     Frames(&'a mut Frames<'b>),
-    /// They are counted, all of them.
+    /// They are only counted, all of them.
     Depth(&'a mut u32),
 }
 
 impl Sink<'_, '_> {
-    /// Takes the next one; returns whether another is wanted.
+    /// Takes the next frame. Returns whether another one is wanted.
     pub(super) fn put(&mut self, pc: u64) -> bool {
         match self {
             Self::Frames(frames) => frames.put(pc),
@@ -29,7 +29,7 @@ impl Sink<'_, '_> {
         }
     }
 
-    /// The caller of the last one was not found.
+    /// Records that the caller of the last frame was not found.
     pub(super) fn lost(&mut self) {
         if let Self::Frames(frames) = self {
             frames.lost();
@@ -37,22 +37,23 @@ impl Sink<'_, '_> {
     }
 }
 
-/// How far steps led.
+/// The result of following steps.
 #[derive(Default)]
 pub(super) struct Followed {
-    /// How many frames were left behind.
+    /// The number of frames that were passed.
     pub(super) count: u32,
-    /// No more are wanted.
+    /// Whether no more are wanted.
     pub(super) is_full: bool,
-    /// The next one has no caller.
+    /// Whether the next frame has no caller.
     pub(super) is_last: bool,
 }
 
-/// Goes as far as is known by the steps that were taken before on this CPU, and at most `most` frames; gives those that were left behind to `to`.
+/// Follows the steps that were taken earlier on this CPU, as far as they are known, over at most
+/// `most` frames. Gives the frames that it passes to `to`, and makes `frame` the next one.
 ///
 /// # Safety
 ///
-/// The processor has the program's memory.
+/// The processor must have the current program's memory.
 #[inline]
 pub(super) unsafe fn follow(
     _interrupts_off: &CpuGuard,
@@ -78,8 +79,8 @@ pub(super) unsafe fn follow(
         Sink::Depth(_) => (null_mut(), usize::MAX),
     };
     let room = u32::try_from(room).unwrap_or(u32::MAX).min(most);
-    // SAFETY: The guard says that this CPU is claimed, and interrupts are off; the rest is the caller's promise. `pcs` is valid for `room`
-    // words, or null.
+    // SAFETY: The guard proves that this CPU is claimed and interrupts are off; the caller promises
+    // the memory. `pcs` is valid for a write of `room` words, which need no alignment, or null.
     let n = unsafe { bindings::dtrace_unwind_follow(&mut at, pcs, room) };
     if n != 0 {
         *frame = Frame::calling(at.ip, at.sp, Some(at.fp));
@@ -98,7 +99,7 @@ pub(super) unsafe fn follow(
     }
 }
 
-/// The epoch in which steps are right that are found now.
+/// The epoch in which steps that are found now are valid.
 #[derive(Clone, Copy)]
 pub(super) struct Steps<'a> {
     epoch: u64,
@@ -106,9 +107,9 @@ pub(super) struct Steps<'a> {
 }
 
 impl<'a> Steps<'a> {
-    /// That of the current program, if there is one.
+    /// Returns that of the current program. `None`: its mappings are being changed.
     pub(super) fn new(guard: &'a CpuGuard) -> Option<Self> {
-        // SAFETY: The guard says that this CPU is claimed, and interrupts are off.
+        // SAFETY: The guard proves that this CPU is claimed and interrupts are off.
         let epoch = unsafe { bindings::dtrace_unwind_epoch() };
         let steps = Self {
             epoch,
@@ -117,7 +118,7 @@ impl<'a> Steps<'a> {
         (epoch != 0).then_some(steps)
     }
 
-    /// Keeps the step from the instruction at an address by that rule; none: it has no caller.
+    /// Keeps the step from the instruction at `at` by `rule`; without a rule: it has no caller.
     pub(super) fn keep(self, at: u64, rule: Option<Plain>) {
         let step = bindings::dtrace_unwind_step {
             at,
@@ -128,7 +129,8 @@ impl<'a> Steps<'a> {
             is_saved: rule.is_some_and(|rule| rule.saved.is_some()),
             is_last: rule.is_none(),
         };
-        // SAFETY: The CPU is claimed, and interrupts are off.
+        // SAFETY: The guard, which `self` borrows, proves that this CPU is claimed and interrupts
+        // are off.
         unsafe { bindings::dtrace_unwind_keep(&step) };
     }
 }

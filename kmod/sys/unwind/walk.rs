@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! The walk of a program's stack from a probe: by steps that were taken before as far as they are known, else by what its text's tables tell.
+//! The walk of a program's stack from a probe: by steps that were taken earlier as far as they are
+//! known, otherwise by the tables of its text.
 
 use super::known::{teller, Known, Mapped, Text};
 use super::steps::{follow, Sink, Steps};
@@ -15,16 +16,17 @@ use dtrace_engine::{Pause, Spot, Spots, UserWalk};
 use dtrace_uapi::types::{STACK_GUESSED, STACK_NOWHERE};
 use dtrace_unwind::{Ended, Evaluators, Frame, Memory, Place, Plain, Walk, Word};
 
-/// The current program, as a walk sees it.
+/// The memory and registers of the current program for a walk.
 struct Program<'a> {
     regs: &'a Regs,
-    /// The processor certainly has the program's memory: the program has come here, or a word was loaded.
+    /// Whether the processor certainly has the program's memory: the program itself has come here,
+    /// or a word was loaded.
     is_there: Cell<bool>,
     _interrupts_off: &'a CpuGuard,
 }
 
 impl Program<'_> {
-    /// Whether the processor has the program's memory, which has a word at that address.
+    /// Whether the processor has the program's memory, and a word can be loaded from that address.
     fn is_there(&self, address: u64) -> bool {
         self.is_there.get() || self.word(address, Word::Eight).is_some()
     }
@@ -35,7 +37,8 @@ impl Memory for Program<'_> {
         let size = word.bytes();
         if self.is_there.get() {
             let mut found = 0;
-            // SAFETY: Interrupts are off, and the processor has the program's memory; `found` is valid for the write.
+            // SAFETY: The processor has the program's memory and interrupts are off, so that stays
+            // so; `found` is valid for the write. A fault of the load is caught.
             let is_found =
                 unsafe { bindings::dtrace_unwind_word(address, size as u32, &mut found) };
             return is_found.then_some(found);
@@ -52,25 +55,27 @@ impl Memory for Program<'_> {
     }
 }
 
-/// How a stack is walked.
+/// How to walk a stack.
 pub struct How<'a> {
     /// The program's registers.
     pub regs: &'a Regs,
-    /// A function has just been called: the frame pointer is still its caller's.
+    /// Whether a function has just been called: then the frame pointer is still its caller's.
     pub is_called: bool,
-    /// The processor certainly has the program's memory.
+    /// Whether the processor certainly has the program's memory.
     pub is_there: bool,
-    /// Where no table tells, functions are taken to have frame pointers if they may be gone by.
+    /// Whether to use tables and frame pointers.
     pub by: UserWalk,
 }
 
 impl How<'_> {
-    /// Whether there can be steps. One that was kept does not say whether a guess led to where it begins.
+    /// Whether kept steps can be used. Not with [`UserWalk::Told`], because a kept step does not
+    /// say whether a guess led to its frame.
     fn has_steps(&self) -> bool {
         matches!(self.by, UserWalk::Auto | UserWalk::Tables) && self.regs.is_long()
     }
 
-    /// Whether the processor has the program's memory, which has a word where the stack begins.
+    /// Whether the processor has the program's memory, and a word can be loaded from where the
+    /// stack begins.
     #[inline]
     fn is_there(&mut self) -> bool {
         let sp = self.regs.sp();
@@ -79,17 +84,18 @@ impl How<'_> {
     }
 }
 
-/// Most frames of a stack that are walked.
+/// The most frames of a stack that are walked.
 const FRAMES_MAX: u32 = 512;
-/// Where a program's text may be: nothing is mapped in the first page, and addresses of programs have at most 56 bits (Linux:
-/// `Documentation/arch/x86/x86_64/mm.rst`).
+/// Where a program's text can be: nothing is mapped in the first page, and addresses of programs
+/// have at most 56 bits (Linux: `Documentation/arch/x86/x86_64/mm.rst`).
 const TEXT: Range<u64> = 4096..1 << 56;
-/// Most frames that are walked beyond those that are wanted, to learn whose the code is that the program has made.
+/// The most frames that are walked beyond the wanted ones, to find the owner of generated code.
 const BEYOND_MAX: u32 = 64;
 
-/// Walks the user stack, innermost frame first, giving each program counter to `to` until it wants no more or there is no caller. `to` is told
-/// if a caller was not found. Frames of evaluators are noted in `spots`. Returns a pause behind one whose walker is to tell its caller; `from`
-/// there it goes on.
+/// Walks the user stack of the current program, innermost frame first. Gives each program counter
+/// to `to` until it wants no more or there is no caller, and notifies `to` if a caller was not
+/// found. Notes the frames of evaluators in `spots`. Returns a pause behind a frame whose walker
+/// must find the caller; a later call with `from` goes on there.
 #[inline]
 pub fn walk(
     guard: &CpuGuard,
@@ -108,9 +114,9 @@ pub fn walk(
         is_guess: false,
     };
     let mut n = 0;
-    // Most stacks were walked before.
+    // Most stacks were walked earlier.
     if how.has_steps() && from.is_none() && how.is_there() {
-        // SAFETY: It is there.
+        // SAFETY: `is_there` has just found that the processor has the program's memory.
         let followed = unsafe { follow(guard, &mut frame, &mut to, FRAMES_MAX) };
         if followed.is_last {
             to.put(frame.ip);
@@ -123,8 +129,8 @@ pub fn walk(
     go(guard, how, spots, to, from, frame, n)
 }
 
-/// Whether the user stack, of `most` frames at most, is one that has come before and has a number that `is_known`. If not, [`recorded`] tells the
-/// number that the walk which follows has found for it.
+/// Whether the user stack, of at most `most` frames, is one that has come before and whose number
+/// `is_known`. If not, [`recorded`] returns the number that the next walk of it has found.
 #[inline]
 pub fn again(
     _interrupts_off: &CpuGuard,
@@ -136,23 +142,24 @@ pub fn again(
     let how = how.filter(How::has_steps);
     let at = how.and_then(|mut how| how.is_there().then_some(how.regs));
     let [ip, sp, fp] = at.map_or([0; 3], |regs| [regs.user_ip(), regs.sp(), regs.fp()]);
-    // SAFETY: Interrupts are off, the CPU is claimed, and the processor has the program's memory if there is a stack.
+    // SAFETY: The guard proves that this CPU is claimed and interrupts are off. The processor has
+    // the program's memory, unless `sp` is 0, which means that there is no stack.
     let number = unsafe { bindings::dtrace_unwind_again(ip, sp, fp, most) };
     let is_again = number != 0 && is_known(number);
     if number != 0 && !is_again {
-        // SAFETY: Interrupts are off, and the CPU is claimed.
+        // SAFETY: As above; `dtrace_unwind_again()` has just found a recorded stack.
         unsafe { bindings::dtrace_unwind_record_anew() };
     }
     is_again
 }
 
-/// The number of the stack that was walked since [`again`] was called; 0: it has none.
+/// Returns the number of the stack that was walked since [`again`] was called; 0: it has none.
 pub fn recorded(_interrupts_off: &CpuGuard) -> u64 {
-    // SAFETY: Interrupts are off, and the CPU is claimed.
+    // SAFETY: The guard proves that this CPU is claimed and interrupts are off.
     unsafe { bindings::dtrace_unwind_recorded() }
 }
 
-/// The rest of [`walk`], from the `n`th frame on, or behind a pause.
+/// Does the rest of [`walk`], from frame number `n` on, or from behind a pause.
 #[inline(never)]
 fn go(
     guard: &CpuGuard,
@@ -197,7 +204,7 @@ fn go(
     going.walk(&by)
 }
 
-/// By what a stack is walked.
+/// What a stack is walked by.
 struct By<'a> {
     guard: &'a CpuGuard,
     memory: &'a Program<'a>,
@@ -208,7 +215,8 @@ struct By<'a> {
 }
 
 impl By<'_> {
-    /// Keeps the step from that address of a mapping, unless something is to be noted there; none: it has no caller.
+    /// Keeps the step from address `at` of a mapping, unless something has to be noted there.
+    /// Without a rule: it has no caller.
     fn keep(&self, mapped: &Mapped<'_>, at: u64, rule: Option<Plain>) {
         if let Some(steps) = self.steps.filter(|_| mapped.is_only_native(at)) {
             steps.keep(at, rule);
@@ -216,21 +224,21 @@ impl By<'_> {
     }
 }
 
-/// A walk, where it is.
+/// The state of a walk.
 struct Going<'a, 'b, 'c> {
     frame: Frame,
-    /// How many frames were left behind.
+    /// The number of frames that were passed.
     n: u32,
     spots: Option<&'a mut Spots>,
     to: Sink<'b, 'c>,
-    /// More frames are.
+    /// Whether more frames are wanted.
     is_wanted: bool,
-    /// How many more are looked at if not, see [`BEYOND_MAX`].
+    /// If not, how many more are looked at; see [`BEYOND_MAX`].
     left: u32,
 }
 
 impl Going<'_, '_, '_> {
-    /// Goes on behind a pause, if there is a caller.
+    /// Goes on behind a pause. `None`: there is no caller.
     #[cold]
     fn go_on(&mut self, pause: &Pause, by: &By<'_>) -> Option<()> {
         self.n = pause.walked;
@@ -247,18 +255,18 @@ impl Going<'_, '_, '_> {
         }
     }
 
-    /// Whether it is not known yet whose the made code is.
+    /// Whether the owner of generated code on this stack is still unknown.
     fn are_open(&self) -> bool {
         self.spots.as_ref().is_some_and(|spots| spots.are_open())
     }
 
-    /// Goes as far as is known by steps. Returns whether that was all the way.
+    /// Goes as far as steps are known. Returns whether the walk is complete.
     fn follow(&mut self, by: &By<'_>) -> bool {
         if by.steps.is_none() || !self.is_wanted || !by.memory.is_there(self.frame.sp) {
             return false;
         }
         let most = FRAMES_MAX.saturating_sub(self.n);
-        // SAFETY: It is there.
+        // SAFETY: `is_there` has just found that the processor has the program's memory.
         let followed = unsafe { follow(by.guard, &mut self.frame, &mut self.to, most) };
         if followed.is_last {
             self.to.put(self.frame.ip);
@@ -273,7 +281,8 @@ impl Going<'_, '_, '_> {
         false
     }
 
-    /// Goes to the end, or to a pause, by what is found, which is kept as steps.
+    /// Goes to the end, or to a pause, by tables and frame pointers, and keeps what it finds as
+    /// steps.
     fn walk(mut self, by: &By<'_>) -> Option<Pause> {
         let mut known = Known::new(by.guard);
         match self.walk_on(&mut known, by) {
@@ -301,11 +310,13 @@ impl Going<'_, '_, '_> {
         Err(Ended::Lost)
     }
 
-    /// Gives the frame to who wants it, and notes it. Returns whether its walker is to tell its caller.
+    /// Gives the frame to `to` if it is wanted, and notes it. Returns whether its walker must find
+    /// its caller.
     fn put<'k>(&mut self, known: &mut Known<'k>, by: &By<'k>) -> Result<bool, Ended> {
         let at = self.frame.at();
         let is_guess = by.way != UserWalk::FramePointers && self.frame.is_guess;
-        // A guess may lead to any word, and the outermost function may have found what is no address on its stack.
+        // A guess may lead to any word. The outermost function may have left a word on its stack
+        // that is no address.
         let is_no_text = !self.frame.is_exact && !TEXT.contains(&self.frame.ip);
         if self.is_wanted && (is_no_text || is_guess && known.at(at).is_nowhere()) {
             return Err(Ended::Lost);
@@ -320,14 +331,15 @@ impl Going<'_, '_, '_> {
             note(spots, n, &self.frame, known.at(at), by.guard)
         });
         let mark = match by.way {
-            // Not to be taken for the end, for a mark, or for a frame of interpreted code.
+            // So that it is not taken for the end, for a mark, or for a frame of interpreted code.
             _ if self.frame.ip == 0 || self.frame.ip >= TEXT.end => STACK_NOWHERE,
             UserWalk::Told if is_guess => STACK_GUESSED,
             _ => 0,
         };
         if self.is_wanted && !self.to.put(self.frame.ip | mark) {
             self.is_wanted = false;
-            // The next walk that ends here need not look for anything. But for that alone nothing is looked for.
+            // So that the next walk that ends here needs no look-up. Nothing is looked up for this
+            // alone.
             if known.has(at) {
                 self.keep_here(known, by);
             }
@@ -342,12 +354,12 @@ impl Going<'_, '_, '_> {
         Ok(is_to_tell)
     }
 
-    /// Makes the caller of the frame the frame.
+    /// Makes the caller of the frame the current frame.
     fn step<'k>(&mut self, known: &mut Known<'k>, by: &By<'k>) -> Result<(), Ended> {
         let at = self.frame.at();
         let is_asked = by.way != UserWalk::FramePointers;
         let rules = known.rules;
-        // Only where a caller is wanted: a file without a table is asked for then.
+        // Only if a caller is wanted: a file without a table is requested by this look-up.
         let asked = is_asked.then(|| known.at(at));
         let rule = asked.and_then(|mapped| mapped.rule(at, rules));
         let plain = rule.and_then(Plain::of);
@@ -382,7 +394,7 @@ impl Going<'_, '_, '_> {
     }
 }
 
-/// A pause behind a frame, the `n`th from 1 on.
+/// Returns a pause behind a frame that is the `n`th, counted from 1.
 fn pause(frame: &Frame, n: u32) -> Pause {
     Pause {
         walked: n,
@@ -394,7 +406,8 @@ fn pause(frame: &Frame, n: u32) -> Pause {
     }
 }
 
-/// The frame behind a pause: what was told, or what is found as of any code that nothing is known of.
+/// Returns the frame behind a pause: the walker's answer, or what is found as for any code about
+/// which nothing is known.
 fn after(walk: &Walk<'_, impl Memory>, pause: &Pause, by: UserWalk) -> Result<Frame, Ended> {
     let frame = Frame {
         ip: pause.pc,
@@ -411,8 +424,9 @@ fn after(walk: &Walk<'_, impl Memory>, pause: &Pause, by: UserWalk) -> Result<Fr
     }
 }
 
-/// Notes the `n`th frame, whose text is this, if it is an evaluator's. One without a number only tells whose made code is. Returns whether its walker
-/// is to tell its caller.
+/// Notes the frame, the `n`th, whose text is `mapped`, if it is in an evaluator or in generated
+/// code. A frame without a number only says who owns generated code. Returns whether its walker
+/// must find its caller.
 fn note(
     spots: &mut Spots,
     n: Option<u32>,
@@ -441,7 +455,7 @@ fn note(
     false
 }
 
-/// Whose the code is that the program has made, if it is that of the file that tells this.
+/// Records the file as the owner of generated code, if it claims such code.
 fn own(spots: &mut Spots, told: &Evaluators<'_>, base: u64) {
     if told.have_made() {
         let (walker, is_told) = (told.walker(), told.tell_callers());

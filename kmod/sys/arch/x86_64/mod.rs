@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! x86-64, with programs of 32 bits.
+//! x86-64, including 32-bit programs.
 
 pub mod program;
 pub mod regs;
@@ -10,36 +10,37 @@ use crate::bindings;
 use dtrace_insn::x86_64::Segment;
 use regs::Regs;
 
-/// The first address that is no program's.
+/// Returns the first address that no program can have.
 fn program_end() -> u64 {
-    // SAFETY: Needs nothing.
+    // SAFETY: No preconditions.
     unsafe { bindings::dtrace_program_end() }
 }
 
-/// What the current program adds to an address with this segment.
+/// Returns what the processor adds to an address with this segment in the current program.
 fn segment_base(segment: Segment) -> u64 {
     match segment {
         Segment::Flat => 0,
-        // SAFETY: Needs nothing.
+        // SAFETY: No preconditions.
         Segment::Fs => unsafe { bindings::dtrace_segment_base(false) },
         // SAFETY: As above.
         Segment::Gs => unsafe { bindings::dtrace_segment_base(true) },
     }
 }
 
-/// From where the current program addresses a thread's own variables.
+/// Returns the address by which the current program addresses its thread-local variables.
 pub fn thread_pointer() -> u64 {
     segment_base(Segment::Fs)
 }
 
-/// Whether these registers, which the current program has, are of code whose addresses are what they seem.
+/// Whether `regs`, which the current program has, are of code whose segments begin at 0.
 fn is_flat(regs: &Regs) -> bool {
-    // SAFETY: The registers are valid; nothing else is needed.
+    // SAFETY: The registers are valid for reads, because they are borrowed.
     unsafe { bindings::dtrace_user_flat(regs.as_ptr()) }
 }
 
-/// Whether calls and returns of the current program have a second stack, which is not ours to write.
+/// Whether calls and returns of the current program use a second stack (shadow stack), which this
+/// module must not write.
 fn has_shadow_stack() -> bool {
-    // SAFETY: Needs nothing.
+    // SAFETY: No preconditions.
     unsafe { bindings::dtrace_user_shadowed() }
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Instructions of programs: which of them a probe can stand at, and where they go.
+//! Instructions of programs: which of them can have a probe, and where they lead.
 //!
-//! A breakpoint stands where the exception can do the instruction, or the program can execute it somewhere else; the crate `dtrace_insn`
-//! knows. What an instruction does is computed on a copy of the registers ([`Step`]), with its store, of which there is one at most, put off:
-//! probes fire between before and after.
+//! A breakpoint can be set if the exception can do the instruction, or if the program can execute
+//! it elsewhere; the crate `dtrace_insn` knows that. What an instruction does is computed on a copy
+//! of the registers ([`Step`]). Its store, of which it has at most one, is made later: probes fire
+//! between the computation and the change (INV-41).
 
 use crate::sys::faults::{Span, Use};
 use crate::sys::nofault;
@@ -21,9 +22,9 @@ use kernel::prelude::*;
 
 /// Why there can be no probe at an instruction.
 pub enum Unprobeable {
-    /// It is none that is known.
+    /// It is not a known instruction.
     Unknown,
-    /// It is known, and can have none.
+    /// It is known and must not have a probe.
     Refused(Refusal),
 }
 
@@ -44,12 +45,12 @@ pub struct Instruction {
     shadowed: bool,
     returns: bool,
     is_long: bool,
-    /// The first address that is no program's.
+    /// The first address that no program can have.
     end: u64,
 }
 
 impl Instruction {
-    /// What `code` begins with, in a program of 64 bits or of 32.
+    /// Decodes the instruction that `code` begins with, in a 64-bit program or in a 32-bit one.
     pub fn new(code: &[u8], is_long: bool) -> Result<Self, Unprobeable> {
         let mode = if is_long {
             Mode::Long
@@ -69,9 +70,12 @@ impl Instruction {
         })
     }
 
-    /// What it makes of these registers, which the current program has, if it is of the common ones. `None`: ask [`Self::step`].
+    /// Does the instruction on these registers, which the current program has, if it is one of the
+    /// most common ones. Returns the changed registers; `None`: use [`Self::step`]. Only in the
+    /// exception of a breakpoint.
     ///
-    /// Its store is made: it lies below the stack pointer, where nobody looks.
+    /// Its store is made at once: it goes below the stack pointer, where nothing depends on the old
+    /// contents, because the program is about to overwrite them.
     #[inline]
     pub fn step_briefly(&self, regs: &Regs) -> Option<Briefly> {
         let brief = self.brief.as_ref()?;
@@ -82,12 +86,15 @@ impl Instruction {
         brief.perform(regs.ip(), regs.sp(), register, &mut Words(self.end))
     }
 
-    /// Whether the current program, which has these registers, executes it as what it is: in the mode and with the segments of all.
+    /// Whether the current program, which has these registers, executes it as it was decoded: in
+    /// its mode, and with segments that begin at 0.
     pub fn is_meant(&self, regs: &Regs) -> bool {
         self.is_long == regs.is_long() && super::is_flat(regs)
     }
 
-    /// What it makes of these registers, which the current program has. `None`: that cannot be told at once.
+    /// Computes what the instruction does to these registers, which the current program has.
+    /// `None`: that cannot be found out at once, for example because memory is missing. Only in the
+    /// exception of a breakpoint.
     pub fn step(&self, regs: &Regs) -> Option<Step> {
         let form = self.form.as_ref()?;
         if !self.is_meant(regs) {
@@ -106,7 +113,8 @@ impl Instruction {
         })
     }
 
-    /// Memory that is missed where a [step](Self::step) cannot be told at once, and what it is for. `None`: that is not the reason.
+    /// Returns the memory, and what it is needed for, that is missing if a [step](Self::step)
+    /// cannot be computed at once. `None`: that is not the reason.
     #[cold]
     pub fn missing(&self, regs: &Regs) -> Option<(Span, Use)> {
         let form = self.form.as_ref()?;
@@ -123,58 +131,62 @@ impl Instruction {
         memory.0
     }
 
-    /// Its bytes.
+    /// Returns its bytes.
     pub fn bytes(&self) -> &[u8] {
         self.insn.bytes()
     }
 
-    /// Whether it is left to uprobes: they have something faster for it, or they count there in a semaphore that the program has for a probe of
-    /// its own. `is_uncounted`: it is known that it has none.
+    /// Whether it is left to uprobes: they have something faster for it, or they may count there in
+    /// a semaphore that the program has for a probe of its own. `is_uncounted`: it is known that
+    /// there is no semaphore.
     pub fn is_left(&self, is_uncounted: bool) -> bool {
         let may_count = self.insn.is_nop() && self.is_carried() && !is_uncounted;
         self.insn.is_optimized() || may_count
     }
 
-    /// Whether it is one that is done as a rule.
+    /// Whether the exception can usually do it.
     pub fn is_done(&self) -> bool {
         self.form.is_some()
     }
 
-    /// Whether it can be executed somewhere else.
+    /// Whether it can be executed in a slot.
     pub fn is_movable(&self) -> bool {
         self.insn.is_movable()
     }
 
-    /// What is executed at `slot` in place of it, which is at `from`; `None`: that cannot be.
+    /// Returns what is executed at `slot` in place of the instruction at `from`. `None`: that is
+    /// not possible.
     pub fn moved(&self, from: u64, slot: u64) -> Option<[u8; SLOT]> {
         let mut bytes = [0; SLOT];
         self.insn.relocate(from, slot, &mut bytes).ok()?;
         Some(bytes)
     }
 
-    /// Whether uprobes may have it.
+    /// Whether uprobes may have a breakpoint there.
     pub fn is_carried(&self) -> bool {
         self.insn.is_carried()
     }
 
-    /// Whether uprobes never have a breakpoint there.
+    /// Whether uprobes can never have a breakpoint there.
     pub fn is_barred(&self) -> bool {
         self.insn.is_barred()
     }
 
-    /// Whether the processor does more than a [`Step`] says.
+    /// Whether the processor does more than a [`Step`] says, in the current program: it also writes
+    /// a shadow stack.
     pub fn is_more(&self) -> bool {
         self.shadowed && super::has_shadow_stack()
     }
 
-    /// Whether it is a return, so that every function that has it [ends](Self::leaves) with it.
+    /// Whether it is a return, so that every function that contains it [ends](Self::leaves) with
+    /// it.
     #[inline]
     pub fn is_return(&self) -> bool {
         self.returns
     }
 
-    /// Whether the function that has the addresses `function` ends with this instruction of it, at `at`, if the program goes on at
-    /// `to`. Where that is not known, a return is one nevertheless.
+    /// Whether the function at the addresses `function` ends with this instruction, which is at
+    /// `at`, if the program goes on at `to` (`None`: that is not known). A return always ends it.
     pub fn leaves(&self, at: u64, function: &Range<u64>, to: Option<u64>) -> Leaving {
         if self.is_return() {
             return Leaving::Yes;
@@ -189,29 +201,29 @@ impl Instruction {
     }
 }
 
-/// Whether a function ends.
+/// Whether a function ends with an instruction.
 pub enum Leaving {
     /// It goes on.
     No,
     /// It ends.
     Yes,
-    /// Perhaps.
+    /// That depends on where the program goes on.
     Unknown,
 }
 
-/// What an instruction does.
+/// The effect of an instruction.
 pub struct Step {
     changes: Changes,
     store: Option<Store>,
 }
 
 impl Step {
-    /// Where the program goes on.
+    /// Returns the address at which the program goes on.
     pub fn ip(&self) -> u64 {
         self.changes.ip
     }
 
-    /// Makes its store, if it has one.
+    /// Makes the store, if there is one. Only in the exception of a breakpoint.
     pub fn store(&self) -> Stored {
         let Some(to) = &self.store else {
             return Stored::Done;
@@ -228,7 +240,8 @@ impl Step {
         }
     }
 
-    /// Makes of the registers before it those behind it.
+    /// Changes the registers to what they are after the instruction. `regs` must be those that the
+    /// step was computed from.
     pub fn apply(&self, regs: &mut Regs) {
         let changes = &self.changes;
         for (register, value) in changes.registers.iter().take(changes.count) {
@@ -239,29 +252,30 @@ impl Step {
     }
 }
 
-/// What becomes of a step's store.
+/// The result of a store.
 pub enum Stored {
-    /// It is made.
+    /// It was made, or there is none.
     Done,
-    /// Another processor has changed there what the step was computed from.
+    /// It was not made, because another processor has changed the word that the step was computed
+    /// from.
     Late,
-    /// The page has gone since that was tried.
+    /// It was not made, because the page is not there or not writable any more.
     Gone,
 }
 
-/// What an instruction puts into memory.
+/// A store of an instruction.
 struct Store {
     address: u64,
     size: Size,
     value: u64,
-    /// What is to be there until then, if the instruction is atomic.
+    /// The value that must still be there, if the instruction is atomic.
     old: Option<u64>,
 }
 
-/// Most general registers that an instruction changes.
+/// The most changes of general registers by one instruction.
 const CHANGED_MAX: usize = 3;
 
-/// What it changes, later changes behind earlier ones.
+/// The changes of registers; later ones are behind earlier ones.
 struct Changes {
     ip: u64,
     flags: u64,
@@ -280,7 +294,7 @@ impl Changes {
     }
 }
 
-/// The registers as they become.
+/// The registers during the computation.
 struct After<'a> {
     before: &'a Regs,
     changes: Changes,
@@ -325,7 +339,7 @@ impl Registers for After<'_> {
     }
 }
 
-/// The program's memory.
+/// The program's memory, accessed at once.
 struct AtOnce;
 
 impl Memory for AtOnce {
@@ -345,7 +359,8 @@ impl Memory for AtOnce {
     }
 }
 
-/// The program's memory for those who load and store words; where it ends.
+/// The program's memory for instructions that load and store words. The field is the address at
+/// which it ends.
 struct Words(u64);
 
 impl Memory for Words {
@@ -371,7 +386,7 @@ impl Memory for Words {
     }
 }
 
-/// The program's memory, and what is to be put there. It can be: that was tried.
+/// The program's memory with a store that is not made yet. The page tables say that it can be made.
 struct Ahead(Option<Store>);
 
 impl Memory for Ahead {
@@ -384,7 +399,7 @@ impl Memory for Ahead {
     }
 
     fn store(&mut self, address: u64, size: Size, value: u64) -> Option<()> {
-        // No instruction that is done has two.
+        // No instruction that the exception does has two stores.
         if self.0.is_some() || !nofault::is_user_writable(address) {
             return None;
         }
@@ -404,7 +419,7 @@ impl Memory for Ahead {
     }
 }
 
-/// The program's memory, of which it is noted what could not be had.
+/// The program's memory; notes the access that was not possible.
 struct Missed(Option<(Span, Use)>);
 
 impl Memory for Missed {
