@@ -8,6 +8,7 @@
 //! command line require. A program may reveal the type of an undeclared variable that earlier
 //! programs use as well: [`Compiler::settle`] compiles these again.
 
+use crate::codegen;
 use crate::diag::{Diagnostic, Result};
 use crate::options::{Opt, Options};
 use crate::program::Program;
@@ -237,7 +238,8 @@ impl<'w> Compiler<'w> {
         {
             return Err(empty(source));
         }
-        let mut program = sema::check(state, self.world, settings, source, &ast)?;
+        let typed = sema::check(state, self.world, settings, source, &ast)?;
+        let mut program = codegen::program(typed, &state.types)?;
         if !settings.argref {
             macros.check_all_used(end(source))?;
         }

@@ -22,6 +22,7 @@ pub mod fixture;
 mod fnv;
 pub mod format;
 pub mod handle;
+pub mod hir;
 pub mod interp;
 pub mod list;
 #[cfg(test)]

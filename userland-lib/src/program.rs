@@ -33,8 +33,7 @@ use crate::statement::{self, AggVar, Statement};
 use crate::usdt::Provider;
 use crate::world::ProbePattern;
 use dtrace_uapi::action::Action;
-use dtrace_uapi::dif::{Instr, Op};
-use dtrace_uapi::subr::Subr;
+use dtrace_uapi::dif::Instr;
 use dtrace_uapi::types::{DifType, DifVar};
 
 /// A compiled program.
@@ -68,28 +67,15 @@ pub struct Program {
     /// Its descriptions of probes that programs define themselves (USDT). The programs may start
     /// later.
     pub own: Vec<ProbePattern>,
+    /// Whether it contains destructive actions or subroutines, which must be permitted first: they
+    /// stop or signal processes, write to them, run commands, …
+    pub is_destructive: bool,
 }
 
 impl Program {
     /// Returns the statement of a record's `uarg`.
     pub fn statement(&self, uarg: u64) -> Option<&Statement> {
         statement::find(&self.statements, self.first_uarg, uarg)
-    }
-}
-
-impl Program {
-    /// Whether it contains destructive actions or subroutines, which must be permitted first: they
-    /// stop or signal processes, write to them, run commands, …
-    pub fn is_destructive(&self) -> bool {
-        let calls = |difo: &Difo| {
-            let mut calls = difo.text.iter().filter(|i| i.op() == Some(Op::Call));
-            calls.any(|i| Subr::from_raw(i.index()).is_some_and(Subr::is_destructive))
-        };
-        self.clauses.iter().any(|clause| {
-            let difos = clause.actions.iter().filter_map(|a| a.difo.as_ref());
-            clause.actions.iter().any(|a| a.kind.is_destructive())
-                || difos.chain(&clause.predicate).any(calls)
-        })
     }
 }
 

@@ -10,7 +10,7 @@
 
 use super::ir::{Inst, Label, VReg};
 use super::lower::Lowering;
-use crate::sema::hir::{Expr, ExprKind};
+use crate::hir::{Expr, ExprKind};
 use crate::syntax::ast::BinaryOp;
 use dtrace_uapi::dif::Op;
 

@@ -15,7 +15,7 @@
 
 use super::ir::{Inst, VReg};
 use super::lower::Lowering;
-use crate::sema::hir::{Expr, ExprKind};
+use crate::hir::{Expr, ExprKind};
 use crate::source::Span;
 use crate::syntax::ast::BinaryOp;
 use crate::types::Ty;

@@ -13,8 +13,8 @@
 use super::asm::{assemble, AsmError};
 use super::ir::{Func, Inst, VReg};
 use super::place::Target;
+use crate::hir::{Expr, ExprKind};
 use crate::program::Difo;
-use crate::sema::hir::{Expr, ExprKind};
 use crate::source::Span;
 use crate::syntax::ast::BinaryOp;
 use crate::types::{Kind, Ty, Types};

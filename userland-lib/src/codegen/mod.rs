@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Generates DIF from the typed tree.
+//! Generates DIF from the typed program ([`program`](program())).
 //!
 //! An expression is lowered to a [`Func`](ir::Func) of three-address code over an unlimited number
 //! of virtual registers ([`ir`]). Instructions without effect are removed (`optimize`). The virtual
@@ -16,5 +16,8 @@ pub mod ir;
 pub mod lower;
 mod optimize;
 mod place;
+mod program;
 pub mod regs;
 mod width;
+
+pub use program::program;

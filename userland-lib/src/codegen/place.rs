@@ -9,7 +9,7 @@
 
 use super::ir::{Inst, VReg, VarDecl};
 use super::lower::{Key, Lowering, Shape};
-use crate::sema::hir::{Bits, Place, VarRef, VarScope};
+use crate::hir::{Bits, Place, VarRef, VarScope};
 use crate::source::Span;
 use crate::types::Ty;
 use dtrace_uapi::dif::Op;

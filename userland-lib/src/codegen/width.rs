@@ -14,8 +14,8 @@
 
 use super::ir::VReg;
 use super::lower::{Lowering, Shape};
+use crate::hir::{Expr, ExprKind};
 use crate::sema::fold::IntShape;
-use crate::sema::hir::{Expr, ExprKind};
 use crate::source::Span;
 use crate::syntax::ast::BinaryOp;
 use crate::types::Ty;

@@ -32,7 +32,7 @@ impl Handle<'_> {
     /// Returns the file that makes the kernel trace `programs`, which this handle has compiled,
     /// from the next boot on.
     pub fn anonymous(&mut self, programs: &[&Program]) -> Result<Vec<u8>, Error> {
-        let destructive = programs.iter().any(|program| program.is_destructive());
+        let destructive = programs.iter().any(|program| program.is_destructive);
         if destructive && !self.options.is_on(Opt::Destructive) {
             return Err(Error::Destructive);
         }

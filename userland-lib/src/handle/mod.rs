@@ -358,7 +358,7 @@ impl<'w> Handle<'w> {
     /// Enables a compiled program. Destructive actions are checked later, by [`go`](Self::go).
     pub fn enable(&mut self, program: &Program) -> Result<Enabled, Error> {
         let mut options = self.options.for_kernel();
-        if program.is_destructive() && !self.options.is_on(Opt::Destructive) {
+        if program.is_destructive && !self.options.is_on(Opt::Destructive) {
             // A later program may still set `destructive`, so only `go` refuses. The kernel must
             // accept the program until then.
             options.push((Opt::Destructive, 1));

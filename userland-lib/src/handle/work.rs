@@ -154,7 +154,12 @@ impl Handle<'_> {
             let stopped = self.device().stop();
             // The kernel refuses to stop a tracing that it has ended itself. That it has ended it
             // is the more important error.
-            if stopped.is_err() && self.device().status().is_ok_and(|status| status.killed != 0) {
+            if stopped.is_err()
+                && self
+                    .device()
+                    .status()
+                    .is_ok_and(|status| status.killed != 0)
+            {
                 return Err(Error::Killed);
             }
             self.phase = Phase::Stopped(stopped?);

@@ -3,11 +3,11 @@
 
 //! Access to data in expressions: names, members, elements and addresses.
 
-use super::hir::{Bits, Expr, ExprKind, VarScope};
 use super::variable::{Global, Variable};
 use super::{builtin, Sema};
 use crate::arch::HOST;
 use crate::diag::{nearest, Diagnostic, Result};
+use crate::hir::{Bits, Expr, ExprKind, VarScope};
 use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::{Kind, Path, Ty};

@@ -9,11 +9,9 @@
 
 use super::call::{check_count, incompatible};
 use super::clause::{Builder, Order};
-use super::hir::{self, Expr};
-use super::output::bytes;
 use super::Sema;
 use crate::diag::{Diagnostic, Result};
-use crate::program::{ActionDesc, Difo};
+use crate::hir::{self, Expr};
 use crate::source::Span;
 use crate::statement::Statement;
 use crate::syntax::ast::{self, ExprKind};
@@ -125,19 +123,6 @@ impl Called<'_> {
     }
 }
 
-/// Creates an action. The number of its statement is filled in when the action is added to a
-/// clause.
-pub(super) fn desc(kind: Action, difo: Option<Difo>, arg: u64) -> ActionDesc {
-    ActionDesc {
-        kind,
-        difo,
-        format: None,
-        ntuple: 0,
-        arg,
-        uarg: 0,
-    }
-}
-
 impl Sema<'_, '_> {
     /// Checks a statement that calls `name` and adds its actions. Returns `false` if `name` is not
     /// an action.
@@ -165,7 +150,11 @@ impl Sema<'_, '_> {
                 let status = self.integer(&call, 0, Ty::INT)?;
                 (
                     Statement::Exit,
-                    vec![desc(Action::Exit, Some(self.value(&status)?), 0)],
+                    vec![hir::Action::new(
+                        Action::Exit,
+                        Some(self.value(&status)?),
+                        0,
+                    )],
                 )
             }
             "clear" | "denormalize" | "normalize" | "trunc" => self.on_aggregation(&call)?,
@@ -180,7 +169,11 @@ impl Sema<'_, '_> {
                 let signal = self.integer(&call, 0, Ty::INT)?;
                 (
                     Statement::Action,
-                    vec![desc(Action::Raise, Some(self.unrecorded(&signal)?), 0)],
+                    vec![hir::Action::new(
+                        Action::Raise,
+                        Some(self.unrecorded(&signal)?),
+                        0,
+                    )],
                 )
             }
             "chill" => {
@@ -189,12 +182,25 @@ impl Sema<'_, '_> {
                 let time = self.convert(time, Ty::UINT64_T);
                 (
                     Statement::Action,
-                    vec![desc(Action::Chill, Some(self.unrecorded(&time)?), 0)],
+                    vec![hir::Action::new(
+                        Action::Chill,
+                        Some(self.unrecorded(&time)?),
+                        0,
+                    )],
                 )
             }
-            "stop" => (Statement::Action, vec![desc(Action::Stop, None, 0)]),
-            "panic" => (Statement::Action, vec![desc(Action::Panic, None, 0)]),
-            "breakpoint" => (Statement::Action, vec![desc(Action::Breakpoint, None, 0)]),
+            "stop" => (
+                Statement::Action,
+                vec![hir::Action::new(Action::Stop, None, 0)],
+            ),
+            "panic" => (
+                Statement::Action,
+                vec![hir::Action::new(Action::Panic, None, 0)],
+            ),
+            "breakpoint" => (
+                Statement::Action,
+                vec![hir::Action::new(Action::Breakpoint, None, 0)],
+            ),
             _ => {
                 let found = self.address_action(name, args, span)?;
                 let action = found.map(|(action, _)| action);
@@ -205,7 +211,7 @@ impl Sema<'_, '_> {
         builder.actions.extend(
             actions
                 .into_iter()
-                .map(|action| ActionDesc { uarg, ..action }),
+                .map(|action| hir::Action { uarg, ..action }),
         );
         Ok(true)
     }
@@ -303,7 +309,7 @@ impl Sema<'_, '_> {
         }
     }
 
-    fn on_aggregation(&mut self, call: &Called<'_>) -> Result<(Statement, Vec<ActionDesc>)> {
+    fn on_aggregation(&mut self, call: &Called<'_>) -> Result<(Statement, Vec<hir::Action>)> {
         let (act, tag) = match call.name {
             "clear" => (Libact::Clear, "D_CLEAR_AGGARG"),
             "trunc" => (Libact::Trunc, "D_TRUNC_AGGARG"),
@@ -325,7 +331,7 @@ impl Sema<'_, '_> {
             }
             None => return Err(call.error("D_PROTO_LEN", "prototype mismatch")),
         };
-        let difo = match call.args.len() {
+        let code = match call.args.len() {
             2 => {
                 let number = self.integer(call, 1, Ty::INT64_T)?;
                 if act == Libact::Normalize && number.constant() == Some(0) {
@@ -342,10 +348,10 @@ impl Sema<'_, '_> {
             Libact::Normalize => Statement::Normalize(known.id),
             _ => Statement::Denormalize(known.id),
         };
-        Ok((statement, vec![libact(act, difo)]))
+        Ok((statement, vec![libact(act, code)]))
     }
 
-    fn setopt(&mut self, call: &Called<'_>) -> Result<(Statement, Vec<ActionDesc>)> {
+    fn setopt(&mut self, call: &Called<'_>) -> Result<(Statement, Vec<hir::Action>)> {
         let mut actions = Vec::new();
         for index in 0..call.args.len() {
             let text = self.argument(call, index)?;
@@ -359,12 +365,12 @@ impl Sema<'_, '_> {
                 hir::ExprKind::Str(text) => u32::try_from(text.len() + 1).ok(),
                 _ => None,
             };
-            let difo = self.value(&self.string_value(text).retype(Ty::STRING))?;
-            let difo = match whole {
-                Some(size) => bytes(difo, size, false),
-                None => difo,
+            let text = self.string_value(text).retype(Ty::STRING);
+            let code = match whole {
+                Some(size) => self.bytes_at(&text, size, false)?,
+                None => self.value(&text)?,
             };
-            actions.push(libact(Libact::Setopt, Some(difo)));
+            actions.push(libact(Libact::Setopt, Some(code)));
         }
         Ok((Statement::Setopt, actions))
     }
@@ -420,7 +426,7 @@ impl Sema<'_, '_> {
         name: &str,
         args: &[ast::Expr],
         span: Span,
-    ) -> Result<Option<(ActionDesc, Ty)>> {
+    ) -> Result<Option<(hir::Action, Ty)>> {
         let Some(&(name, least, most)) = ACTIONS.iter().find(|(known, ..)| *known == name) else {
             return Ok(None);
         };
@@ -433,11 +439,11 @@ impl Sema<'_, '_> {
         let action = match kind {
             Action::Stack => {
                 let (frames, _) = self.stack_sizes(&call, unasked)?;
-                desc(kind, None, frames.unwrap_or(0).into())
+                hir::Action::new(kind, None, frames.unwrap_or(0).into())
             }
             Action::Ustack | Action::Jstack => {
                 let (frames, strings) = self.stack_sizes(&call, unasked)?;
-                desc(kind, None, ustack_arg(frames.unwrap_or(0), strings))
+                hir::Action::new(kind, None, ustack_arg(frames.unwrap_or(0), strings))
             }
             _ => {
                 let address = self.argument(&call, 0)?;
@@ -450,7 +456,7 @@ impl Sema<'_, '_> {
                     Some(_) => self.convert(address, Ty::UINTPTR_T),
                     None => address.retype(Ty::UINTPTR_T),
                 };
-                desc(kind, Some(self.value(&address)?), 0)
+                hir::Action::new(kind, Some(self.value(&address)?), 0)
             }
         };
         Ok(Some((action, ty)))
@@ -477,6 +483,6 @@ fn check_frames(call: &Called<'_>, frames: Option<u32>) -> Result<()> {
     ))
 }
 
-fn libact(act: Libact, difo: Option<Difo>) -> ActionDesc {
-    desc(Action::Libact, difo, act as u64)
+fn libact(act: Libact, code: Option<hir::Code>) -> hir::Action {
+    hir::Action::new(Action::Libact, code, act as u64)
 }

@@ -9,8 +9,8 @@
 //! distribution uses the integer part.
 
 use super::distribution::{llquantize, lquantize};
-use super::hir::Expr;
 use crate::diag::{Diagnostic, Result};
+use crate::hir::Expr;
 use crate::source::Span;
 use crate::types::Types;
 use dtrace_uapi::action::Action;
@@ -170,8 +170,8 @@ fn scalar_increment(types: &Types<'_>, name: &str, at: usize, arg: &Expr) -> Res
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::hir::ExprKind;
     use super::*;
+    use crate::hir::ExprKind;
     use crate::types::Ty;
     use crate::world::Nowhere;
 

@@ -9,12 +9,11 @@
 //! whose `ntuple` counts the actions before it.
 
 use super::clause::Builder;
-use super::hir::{self, Expr};
 use super::printf::Keyed;
 use super::Sema;
 use super::{action, aggfunc, call, distribution};
 use crate::diag::{nearest, Diagnostic, Result};
-use crate::program::ActionDesc;
+use crate::hir::{self, Expr};
 use crate::source::Span;
 use crate::statement::{AggVarId, Kind, Statement};
 use crate::syntax::ast::{self, ExprKind};
@@ -125,7 +124,7 @@ impl Sema<'_, '_> {
         let call = aggfunc::check(&self.state.types, func, &checked, span)?;
         let func = self.aggregated(name, func, &call, &mut checked);
 
-        let mut tuple: Vec<(ActionDesc, Ty)> = Vec::with_capacity(keys.len());
+        let mut tuple: Vec<(hir::Action, Ty)> = Vec::with_capacity(keys.len());
         let mut known = self.state.aggregations.iter();
         let known = known.find(|known| known.name == table_name(name));
         let known = known.map_or_else(Vec::new, |known| known.keys.clone());
@@ -141,31 +140,22 @@ impl Sema<'_, '_> {
             .collect();
         let uarg = self.add_statement(Statement::Aggregate { var, keys: kinds }, span);
 
-        let mut actions: Vec<ActionDesc> = tuple.into_iter().map(|(action, _)| action).collect();
+        let mut actions: Vec<hir::Action> = tuple.into_iter().map(|(action, _)| action).collect();
         if let Some(increment) = call.increment.and_then(|at| checked.get(at)) {
-            actions.push(ActionDesc {
-                kind: Action::Difexpr,
-                difo: Some(self.unrecorded(increment)?),
-                format: None,
-                ntuple: 0,
-                arg: 0,
-                uarg,
-            });
+            let code = self.unrecorded(increment)?;
+            actions.push(hir::Action::new(Action::Difexpr, Some(code), 0));
         }
         let value: Option<&Expr> = call.value.and_then(|at| checked.get(at));
         let ntuple = actions.len() as u32;
-        actions.push(ActionDesc {
-            kind: func,
-            difo: value.map(|value| self.value(value)).transpose()?,
-            format: None,
+        let code = value.map(|value| self.value(value)).transpose()?;
+        actions.push(hir::Action {
             ntuple,
-            arg: call.arg,
-            uarg,
+            ..hir::Action::new(func, code, call.arg)
         });
         builder.actions.extend(
             actions
                 .into_iter()
-                .map(|action| ActionDesc { uarg, ..action }),
+                .map(|action| hir::Action { uarg, ..action }),
         );
         Ok(())
     }
@@ -210,7 +200,7 @@ impl Sema<'_, '_> {
         index: usize,
         key: &ast::Expr,
         known: Option<Ty>,
-    ) -> Result<(ActionDesc, Ty)> {
+    ) -> Result<(hir::Action, Ty)> {
         let of_values = known.is_some_and(|ty| self.state.types.frames_of(ty).is_some());
         if let (ExprKind::Call { name, args, .. }, false) = (&key.kind, of_values) {
             if let Some(keyed) = self.address_action(name, args, key.span)? {
@@ -242,14 +232,7 @@ impl Sema<'_, '_> {
             let message = "a key of an aggregation must have a value";
             return Err(Diagnostic::new("D_KEY_TYPE", key.span, message));
         }
-        let action = ActionDesc {
-            kind: Action::Difexpr,
-            difo: Some(self.value(&expr)?),
-            format: None,
-            ntuple: 0,
-            arg: 0,
-            uarg: 0,
-        };
+        let action = hir::Action::new(Action::Difexpr, Some(self.value(&expr)?), 0);
         Ok((action, expr.ty))
     }
 

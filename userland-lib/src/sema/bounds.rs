@@ -9,9 +9,9 @@
 //! an associative array the fault is a bad address, as it is if there is no such element. An array
 //! in kernel memory may be longer than its type says, so only a constant index is checked there.
 
-use super::hir::{Expr, ExprKind, Place};
 use super::Sema;
 use crate::diag::{Diagnostic, Result};
+use crate::hir::{Expr, ExprKind, Place};
 use crate::source::Span;
 use crate::syntax::ast::BinaryOp;
 use crate::types::{Kind, Ty};

@@ -19,14 +19,13 @@
 //! A choice between expressions needs no parts: it is one expression whose value is unused.
 
 use super::clause::{Builder, Order};
-use super::hir::{Expr, ExprKind, Place, VarRef};
 use super::Sema;
 use crate::diag::{Diagnostic, Result};
-use crate::program::{ActionDesc, Difo};
+use crate::hir::{Action, Code, Expr, ExprKind, Place, VarRef};
 use crate::source::Span;
 use crate::syntax::ast::{self, BinaryOp};
 use crate::types::Ty;
-use dtrace_uapi::action::Action;
+use dtrace_uapi::action;
 
 /// A hidden variable and the value that it must have.
 #[derive(Clone, Debug)]
@@ -52,12 +51,12 @@ impl Condition {
 /// A part of a clause and the conditions under which it runs.
 pub(super) struct Part {
     conditions: Vec<Condition>,
-    actions: Vec<ActionDesc>,
+    actions: Vec<Action>,
 }
 
 impl Part {
     /// The only part of a clause without branches.
-    pub(super) fn whole(actions: Vec<ActionDesc>) -> Self {
+    pub(super) fn whole(actions: Vec<Action>) -> Self {
         Self {
             conditions: Vec::new(),
             actions,
@@ -66,7 +65,7 @@ impl Part {
 }
 
 /// Predicate and actions of one clause for the kernel.
-pub(super) type Ready = (Option<Difo>, Vec<ActionDesc>);
+pub(super) type Ready = (Option<Code>, Vec<Action>);
 
 /// Whether a statement is a `?:` between actions or aggregations, so that it is handled as an `if`.
 pub(super) fn picks_action(statement: &ast::Expr) -> bool {
@@ -268,7 +267,7 @@ impl Sema<'_, '_> {
         // An action list with nothing but the `speculate` carried over from the previous part is
         // not yet a part: it begins the next one.
         let carried = builder.speculating.is_some()
-            && matches!(builder.actions.as_slice(), [only] if only.kind == Action::Speculate);
+            && matches!(builder.actions.as_slice(), [only] if only.kind == action::Action::Speculate);
         if builder.actions.is_empty() || carried {
             return Ok(());
         }
@@ -347,7 +346,7 @@ impl Sema<'_, '_> {
         let mut actions = part.actions;
         let speculates = actions
             .iter()
-            .position(|action| action.kind == Action::Speculate);
+            .position(|action| action.kind == action::Action::Speculate);
         if let Some([set, reset]) = marks {
             match speculates {
                 // Only after `speculate` it is known that the speculation exists. If it does not,
@@ -367,11 +366,7 @@ impl Sema<'_, '_> {
 
     /// Returns `actions`, or one action without effect if there are none, because a clause without
     /// actions would get the default action.
-    fn never_default(
-        &mut self,
-        mut actions: Vec<ActionDesc>,
-        span: Span,
-    ) -> Result<Vec<ActionDesc>> {
+    fn never_default(&mut self, mut actions: Vec<Action>, span: Span) -> Result<Vec<Action>> {
         if actions.is_empty() {
             actions.push(self.effect_alone(&Expr::int(0, Ty::INT, span))?);
         }

@@ -8,9 +8,9 @@
 //! that the DIF machine takes.
 
 use super::fold::IntShape;
-use super::hir::{Expr, ExprKind};
 use super::Sema;
 use crate::diag::{nearest, Diagnostic, Result};
+use crate::hir::{Expr, ExprKind};
 use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::{Tag, Ty, Types};

@@ -7,9 +7,9 @@
 //! and addresses to integers. A cast to a number or a pointer makes a value: nothing can be
 //! assigned to it.
 
-use super::hir::{Expr, ExprKind};
 use super::Sema;
 use crate::diag::{Diagnostic, Result};
+use crate::hir::{Expr, ExprKind};
 use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::{Kind, Ty};

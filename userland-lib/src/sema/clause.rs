@@ -9,20 +9,15 @@
 //! [`branch`](super::branch) handles statements under a condition.
 
 use super::branch::{self, Condition, Part};
-use super::hir::{Expr, VarRef, VarScope};
 use super::Sema;
-use crate::codegen::asm::AsmError;
-use crate::codegen::lower;
 use crate::diag::{Diagnostic, Result};
-use crate::program::{ActionDesc, Clause, Difo, PART_BITS};
+use crate::hir::{Action, Clause, Code, Expr, Purpose, VarRef, VarScope};
+use crate::program::PART_BITS;
 use crate::source::Span;
 use crate::statement::Statement;
 use crate::syntax::ast::{self, Stmt};
 use crate::types::Ty;
-use dtrace_uapi::action::Action;
-use dtrace_uapi::dif::Op;
-use dtrace_uapi::subr::Subr;
-use dtrace_uapi::types::DifType;
+use dtrace_uapi::action;
 
 /// What the statements of a clause have done so far. Some statements may not follow others.
 #[derive(Clone, Copy, Debug, Default)]
@@ -47,7 +42,7 @@ pub(super) struct Speculating {
 /// A clause under construction.
 #[derive(Default)]
 pub(super) struct Builder {
-    pub(super) actions: Vec<ActionDesc>,
+    pub(super) actions: Vec<Action>,
     pub(super) order: Order,
     /// Set after `speculate()` in a body with branches.
     pub(super) speculating: Option<Speculating>,
@@ -80,7 +75,7 @@ impl Sema<'_, '_> {
         let parts = self.clause_parts(clause)?;
         for (part, (predicate, actions)) in parts.into_iter().enumerate() {
             let probes = self.probe.pattern.clone();
-            self.program.clauses.push(Clause {
+            self.clauses.push(Clause {
                 probes,
                 predicate,
                 actions,
@@ -93,10 +88,7 @@ impl Sema<'_, '_> {
     }
 
     /// Returns predicate and actions of each clause that a clause of the source becomes.
-    fn clause_parts(
-        &mut self,
-        clause: &ast::Clause,
-    ) -> Result<Vec<(Option<Difo>, Vec<ActionDesc>)>> {
+    fn clause_parts(&mut self, clause: &ast::Clause) -> Result<Vec<branch::Ready>> {
         let branches = clause.body.iter().any(|stmt| match stmt {
             Stmt::If { .. } | Stmt::While { .. } => true,
             Stmt::Expr(expr) => branch::picks_action(expr),
@@ -225,8 +217,7 @@ impl Sema<'_, '_> {
         let known = builder.actions.len();
         self.any_statement(statement, idle, builder)?;
         let added = builder.actions.get(known..).unwrap_or(&[]);
-        let destroys = |action: &ActionDesc| action.difo.as_ref().is_some_and(calls_destructive);
-        if builder.order.speculated && added.iter().any(destroys) {
+        if builder.order.speculated && added.iter().any(Action::is_destructive) {
             let message = "destructive actions may not follow speculate( )";
             return Err(Diagnostic::new("D_ACT_SPEC", statement.span, message));
         }
@@ -290,11 +281,15 @@ impl Sema<'_, '_> {
     }
 
     /// Returns an action that evaluates an expression and discards its value.
-    pub(super) fn effect_alone(&self, expr: &Expr) -> Result<ActionDesc> {
+    pub(super) fn effect_alone(&self, expr: &Expr) -> Result<Action> {
+        let code = self.code(expr, Purpose::Discarded)?;
+        Ok(Action::new(action::Action::Difexpr, Some(code), 0))
+    }
+
+    fn code(&self, expr: &Expr, purpose: Purpose) -> Result<Code> {
         self.has_value()?;
-        let difo =
-            lower::effect(expr, &self.state.types).map_err(|why| too_large(why, expr.span))?;
-        Ok(super::action::desc(Action::Difexpr, Some(difo), 0))
+        let expr = expr.clone();
+        Ok(Code { expr, purpose })
     }
 
     /// Fails if an expression used something without a value, so that no code can be generated.
@@ -303,35 +298,36 @@ impl Sema<'_, '_> {
     }
 
     /// Returns the code of an expression whose value the kernel records.
-    pub(super) fn value(&self, expr: &Expr) -> Result<Difo> {
-        self.has_value()?;
+    pub(super) fn value(&self, expr: &Expr) -> Result<Code> {
         super::translate::in_memory(expr)?;
-        lower::value(expr, &self.state.types).map_err(|why| too_large(why, expr.span))
+        self.code(expr, Purpose::Recorded)
+    }
+
+    /// Returns the code of an expression whose value is the address of `size` bytes, which the
+    /// kernel records. `user` says whether the address is in user space.
+    pub(super) fn bytes_at(&self, expr: &Expr, size: u32, user: bool) -> Result<Code> {
+        super::translate::in_memory(expr)?;
+        self.code(expr, Purpose::Bytes { size, user })
     }
 
     /// Returns the code of the clause's own predicate; `None` if there is none or it is always
     /// true.
-    pub(super) fn decided(&self, predicate: Option<Expr>) -> Result<Option<Difo>> {
+    pub(super) fn decided(&self, predicate: Option<Expr>) -> Result<Option<Code>> {
         let code = predicate.map(|predicate| self.decision(&predicate));
         Ok(code.transpose()?.flatten())
     }
 
     /// Returns the code of a predicate; `None` if it is always true.
-    pub(super) fn decision(&self, expr: &Expr) -> Result<Option<Difo>> {
-        self.has_value()?;
-        if expr.constant().is_some_and(|value| value != 0) {
-            return Ok(None);
-        }
-        let difo = lower::predicate(expr, &self.state.types);
-        difo.map(Some).map_err(|why| too_large(why, expr.span))
+    pub(super) fn decision(&self, expr: &Expr) -> Result<Option<Code>> {
+        let code = self.code(expr, Purpose::Decides)?;
+        let is_always_true = expr.constant().is_some_and(|value| value != 0);
+        Ok((!is_always_true).then_some(code))
     }
 
     /// Returns the code of an expression whose value the kernel uses but does not record.
-    pub(super) fn unrecorded(&self, expr: &Expr) -> Result<Difo> {
-        Ok(Difo {
-            rtype: DifType::default(),
-            ..self.value(expr)?
-        })
+    pub(super) fn unrecorded(&self, expr: &Expr) -> Result<Code> {
+        super::translate::in_memory(expr)?;
+        self.code(expr, Purpose::Used)
     }
 
     /// Adds a statement for the consumer and returns its number.
@@ -347,16 +343,4 @@ impl Sema<'_, '_> {
 /// count the parts; parts of one clause belong to one firing.
 fn clause_number(clause: u64, part: usize) -> u64 {
     clause << PART_BITS | part as u64 & ((1 << PART_BITS) - 1)
-}
-
-/// Whether the code calls a destructive subroutine, which writes to the traced process.
-fn calls_destructive(difo: &Difo) -> bool {
-    difo.text.iter().any(|instr| {
-        let subr = Subr::from_raw(instr.index());
-        instr.op() == Some(Op::Call) && subr.is_some_and(Subr::is_destructive)
-    })
-}
-
-fn too_large(why: AsmError, span: Span) -> Box<Diagnostic> {
-    Diagnostic::generators(span, why.to_string())
 }

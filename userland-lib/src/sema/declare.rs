@@ -10,10 +10,10 @@
 //! Array sizes, bit-field widths and enumerators need a constant. They are ordinary expressions
 //! that must fold to one.
 
-use super::hir::VarScope;
 use super::variable::Global;
 use super::Sema;
 use crate::diag::{Diagnostic, Result};
+use crate::hir::VarScope;
 use crate::source::Span;
 use crate::syntax::ast::{
     self, BaseKind, BaseType, Declaration, Declarator, Derivation, Expr, InitDeclarator,

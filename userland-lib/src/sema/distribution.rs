@@ -8,8 +8,8 @@
 //! has an error of its own, as in DTrace.
 
 use super::aggfunc::name;
-use super::hir::Expr;
 use crate::diag::{Diagnostic, Result};
+use crate::hir::Expr;
 use crate::source::Span;
 use dtrace_uapi::action::{Action, Llquantize, Lquantize};
 

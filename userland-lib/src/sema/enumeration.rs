@@ -74,7 +74,7 @@ impl Sema<'_, '_> {
                 return Err(error("D_DECL_IDRED", *span, message));
             }
             values.push((name.clone(), next));
-            let constant = super::hir::Expr::int(next as u64, Ty::INT, *span);
+            let constant = crate::hir::Expr::int(next as u64, Ty::INT, *span);
             self.bindings.push((name.clone(), constant));
             next += 1;
         }

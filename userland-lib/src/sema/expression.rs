@@ -3,9 +3,9 @@
 
 //! Typing of expressions. Each expression of the source becomes one of the typed tree.
 
-use super::hir::{Expr, ExprKind, Place};
 use super::Sema;
 use crate::diag::{Diagnostic, Result};
+use crate::hir::{Expr, ExprKind, Place};
 use crate::source::Span;
 use crate::syntax::ast::{self, BinaryOp, IntSuffix, UnaryOp};
 use crate::types::{Kind, Ty};

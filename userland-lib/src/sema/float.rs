@@ -9,9 +9,9 @@
 //! (NaN is true); code generation sees a comparison.
 
 use super::fold::IntShape;
-use super::hir::{Expr, ExprKind};
 use super::Sema;
 use crate::diag::Result;
+use crate::hir::{Expr, ExprKind};
 use crate::source::Span;
 use crate::syntax::ast::{BinaryOp, FloatSuffix};
 use crate::types::Ty;

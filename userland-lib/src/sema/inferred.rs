@@ -9,9 +9,9 @@
 //! last assignment is known may be wrong. [`Inferred`] therefore notes what it has learned, and the
 //! [compiler](crate::compile) starts again with that. Types only grow, so this ends.
 
-use super::hir::{Place, VarRef, VarScope};
 use super::variable::Table;
 use super::Sema;
+use crate::hir::{Place, VarRef, VarScope};
 use crate::types::{Ty, Types};
 use std::collections::HashMap;
 

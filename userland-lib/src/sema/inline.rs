@@ -11,10 +11,10 @@
 //!
 //! Invariant: an inline sees globals and its own parameters, never the names bound around its use.
 
-use super::hir::{Expr, ExprKind, VarRef, VarScope};
 use super::variable::Global;
 use super::Sema;
 use crate::diag::{Diagnostic, Result};
+use crate::hir::{Expr, ExprKind, VarRef, VarScope};
 use crate::source::Span;
 use crate::syntax::ast::{self, InitDeclarator};
 use crate::syntax::MAX_CHAIN;

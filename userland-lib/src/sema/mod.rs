@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Semantic analysis: turns the syntax tree of a program into checked clauses.
+//! Semantic analysis: turns the syntax tree of a program into a typed program ([`hir`]).
 //!
 //! Names are resolved ([`access`], [`place`], [`variable`], [`builtin`]), expressions are typed and
 //! constant-folded ([`expression`], [`operator`]), and calls are checked against prototypes
 //! ([`call`]). Each clause of the source becomes one or more clauses of the program. Each action
-//! gets the DIF object that it needs and a statement that tells the consumer what to do with its
+//! gets the expression that it needs and a statement that tells the consumer what to do with its
 //! record ([`clause`], [`action`], [`aggregate`]).
 //!
 //! [`State`] holds what outlives a program: types, variables, aggregations, inlines, translators.
@@ -35,7 +35,6 @@ mod float;
 pub(crate) mod fold;
 #[cfg(test)]
 mod function_tests;
-pub mod hir;
 mod inferred;
 mod inline;
 #[cfg(test)]
@@ -65,6 +64,7 @@ mod type_tests;
 
 use crate::compile::{ProbeSpec, Settings};
 use crate::diag::{Diagnostic, Result};
+use crate::hir;
 use crate::program::Program;
 use crate::source::{Origin, Source, Span};
 use crate::statement::AggVar;
@@ -134,7 +134,10 @@ struct Sema<'a, 'w> {
     state: &'a mut State<'w>,
     world: &'w dyn World,
     settings: &'a Settings,
+    /// The program as far as it is not code.
     program: Program,
+    /// Its clauses so far.
+    clauses: Vec<hir::Clause>,
     /// Whether the program is a D library.
     is_library: bool,
     probe: probe::Context,
@@ -153,14 +156,14 @@ struct Sema<'a, 'w> {
     valueless: Option<Box<Diagnostic>>,
 }
 
-/// Checks a parsed program and generates its code.
+/// Checks a parsed program. The result has everything that code generation needs.
 pub(crate) fn check<'w>(
     state: &mut State<'w>,
     world: &'w dyn World,
     settings: &Settings,
     source: &Source,
     ast: &Ast,
-) -> Result<Program> {
+) -> Result<hir::Program> {
     let mut program = Program {
         first_uarg: crate::statement::FIRST + state.statements,
         ..Program::default()
@@ -177,6 +180,7 @@ pub(crate) fn check<'w>(
         world,
         settings,
         program,
+        clauses: Vec::new(),
         is_library,
         probe: probe::Context::default(),
         bindings: Vec::new(),
@@ -202,7 +206,7 @@ pub(crate) fn check<'w>(
     }
     sema.used_pragmas(&ast.pragmas)?;
     sema.provider_attributes(&ast.pragmas);
-    let mut program = sema.program;
+    let (clauses, mut program) = (sema.clauses, sema.program);
     state.statements += program.statements.len() as u64;
     program.aggs = state
         .aggregations
@@ -213,7 +217,10 @@ pub(crate) fn check<'w>(
             func: known.func,
         })
         .collect();
-    Ok(program)
+    Ok(hir::Program {
+        clauses,
+        outline: program,
+    })
 }
 
 /// Parses a probe description. Returns `None` if `text` is not a valid one.

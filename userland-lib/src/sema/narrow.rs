@@ -7,9 +7,9 @@
 //! expression: `c + 1` of a `char` is an `int`, which is no surprise. A cast shows that the
 //! truncation is intended.
 
-use super::hir::{Expr, ExprKind, Place};
 use super::Sema;
 use crate::diag::Diagnostic;
+use crate::hir::{Expr, ExprKind, Place};
 use crate::source::Span;
 use crate::syntax::ast::BinaryOp;
 

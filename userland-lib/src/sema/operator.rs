@@ -5,9 +5,9 @@
 
 use super::expression::{counted, folded, is_null};
 use super::fold::{self, IntShape};
-use super::hir::{Expr, ExprKind};
 use super::Sema;
 use crate::diag::{Diagnostic, Result};
+use crate::hir::{Expr, ExprKind};
 use crate::source::Span;
 use crate::syntax::ast::{self, BinaryOp};
 use crate::types::Ty;

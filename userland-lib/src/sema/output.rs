@@ -7,35 +7,23 @@
 //! the consumer. All records of one call carry the number of its statement, in the order of the
 //! arguments.
 
-use super::action::{desc, Called};
+use super::action::Called;
 use super::aggregate::Known;
 use super::call::incompatible;
 use super::printf::{check_printa, check_printf, same_keys, Arg, Call};
 use super::shape::shape_of;
-use super::{hir, hir::Expr, Sema};
+use super::Sema;
 use crate::diag::{Diagnostic, Result};
 use crate::format::Format;
-use crate::program::{ActionDesc, Difo};
+use crate::hir::{self, Expr};
 use crate::render::structure::Form;
 use crate::statement::{Kind, Print, Statement};
 use crate::syntax::ast::ExprKind;
 use crate::types::{Kind as TypeKind, Ty};
 use dtrace_uapi::action::Action;
-use dtrace_uapi::types::{DifType, DIF_TF_BYREF, DIF_TF_BYUREF};
 
 /// A call's statement and its actions.
-type Made = (Statement, Vec<ActionDesc>);
-
-/// Makes code record `size` bytes at the address that it returns; `user` says whether that is in
-/// user space.
-pub(super) fn bytes(difo: Difo, size: u32, user: bool) -> Difo {
-    let rtype = DifType {
-        flags: if user { DIF_TF_BYUREF } else { DIF_TF_BYREF },
-        size,
-        ..DifType::default()
-    };
-    Difo { rtype, ..difo }
-}
+type Made = (Statement, Vec<hir::Action>);
 
 impl Sema<'_, '_> {
     /// Returns the format that is the first argument of a call, as text and parsed.
@@ -76,7 +64,7 @@ impl Sema<'_, '_> {
             kind => kind,
         };
         let statement = Statement::Trace(kind);
-        let action = desc(Action::Difexpr, Some(self.value(&value)?), 0);
+        let action = hir::Action::new(Action::Difexpr, Some(self.value(&value)?), 0);
         Ok((statement, vec![action]))
     }
 
@@ -112,7 +100,7 @@ impl Sema<'_, '_> {
             false => check_printf(&self.state.types, checked, &format, &shapes)?,
         };
         if actions.is_empty() {
-            actions.push(desc(kind, None, 0));
+            actions.push(hir::Action::new(kind, None, 0));
         }
         if let Some(first) = actions.first_mut() {
             first.format = Some(text);
@@ -127,7 +115,7 @@ impl Sema<'_, '_> {
     }
 
     /// Returns the actions that record what a format prints, and what each argument is.
-    fn printed(&mut self, call: &Called<'_>, kind: Action) -> Result<(Vec<ActionDesc>, Vec<Arg>)> {
+    fn printed(&mut self, call: &Called<'_>, kind: Action) -> Result<(Vec<hir::Action>, Vec<Arg>)> {
         let mut actions = Vec::new();
         let mut shapes = Vec::new();
         for arg in call.args.get(1..).unwrap_or(&[]) {
@@ -156,7 +144,7 @@ impl Sema<'_, '_> {
             });
             // A `void` argument has no code. The check of the format reports it.
             if self.state.types.resolve(value.ty) != Ty::VOID {
-                actions.push(desc(kind, Some(self.value(&value)?), 0));
+                actions.push(hir::Action::new(kind, Some(self.value(&value)?), 0));
             }
         }
         Ok((actions, shapes))
@@ -209,9 +197,9 @@ impl Sema<'_, '_> {
         }
         let aggs = known.iter().map(|known| known.id).collect();
         let (text, format) = format.unzip();
-        let action = ActionDesc {
+        let action = hir::Action {
             format: text,
-            ..desc(Action::Printa, None, 0)
+            ..hir::Action::new(Action::Printa, None, 0)
         };
         Ok((Statement::Printa { format, aggs }, vec![action]))
     }
@@ -232,12 +220,12 @@ impl Sema<'_, '_> {
         let mut actions = Vec::new();
         if call.args.len() > 2 {
             let dynamic = self.integer(call, 2, Ty::SIZE_T)?;
-            let difo = self.value(&dynamic)?;
-            actions.push(desc(Action::TracememDynsize, Some(difo), 0));
+            let code = self.value(&dynamic)?;
+            actions.push(hir::Action::new(Action::TracememDynsize, Some(code), 0));
         }
         let user = address.user || self.state.types.is_userland(address.ty);
-        let difo = bytes(self.value(&address)?, size, user);
-        actions.push(desc(Action::Tracemem, Some(difo), size.into()));
+        let code = self.bytes_at(&address, size, user)?;
+        actions.push(hir::Action::new(Action::Tracemem, Some(code), size.into()));
         Ok((Statement::Tracemem, actions))
     }
 
@@ -267,7 +255,7 @@ impl Sema<'_, '_> {
         if let Form::Record(fields) = &mut shape.form {
             fields.retain(|field| members.contains(&field.name));
         }
-        let action = desc(Action::Difexpr, Some(self.value(&object)?), 0);
+        let action = hir::Action::new(Action::Difexpr, Some(self.value(&object)?), 0);
         Ok((Statement::PrintValue(Box::new(shape)), vec![action]))
     }
 
@@ -287,7 +275,7 @@ impl Sema<'_, '_> {
         }
         self.printable_size(call, value.ty)?;
         let shape = shape_of(&mut self.state.types, value.ty);
-        let action = desc(Action::Difexpr, Some(self.value(&value)?), 0);
+        let action = hir::Action::new(Action::Difexpr, Some(self.value(&value)?), 0);
         Ok((Statement::PrintValue(Box::new(shape)), vec![action]))
     }
 
@@ -311,14 +299,15 @@ impl Sema<'_, '_> {
         let size = self.printable_size(call, target)?;
         let types = &self.state.types;
         let user = pointer.user || types.is_userland(pointer.ty);
-        let difo = self.value(&pointer.retype(Ty::UINTPTR_T))?;
-        let object = bytes(difo.clone(), size, user);
+        let pointer = pointer.retype(Ty::UINTPTR_T);
+        let address = self.value(&pointer)?;
+        let object = self.bytes_at(&pointer, size, user)?;
         let shape = shape_of(&mut self.state.types, target);
         Ok((
             Statement::Print(Box::new(shape)),
             vec![
-                desc(Action::Difexpr, Some(difo), 0),
-                desc(Action::Tracemem, Some(object), size.into()),
+                hir::Action::new(Action::Difexpr, Some(address), 0),
+                hir::Action::new(Action::Tracemem, Some(object), size.into()),
             ],
         ))
     }

@@ -11,9 +11,9 @@
 //! first assignment to a part of it.
 
 use super::access::variable_name;
-use super::hir::{Expr, ExprKind, Place, VarScope};
 use super::{builtin, Sema};
 use crate::diag::{Diagnostic, Result};
+use crate::hir::{Expr, ExprKind, Place, VarScope};
 use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::Ty;

@@ -3,10 +3,10 @@
 
 //! Probe descriptions, the probes that they match, and the types of those probes' arguments.
 
-use super::hir::{Expr, ExprKind};
 use super::Sema;
 use crate::compile::ProbeSpec;
 use crate::diag::{Diagnostic, Result};
+use crate::hir::{Expr, ExprKind};
 use crate::pid::{self, Described, Resolved};
 use crate::source::Span;
 use crate::types::Ty;

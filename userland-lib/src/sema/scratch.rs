@@ -9,9 +9,9 @@
 //! other, because that has been a mistake in every program that did it. If nothing is known about a
 //! pointer, the DIF machine decides: it faults on a store to anything else.
 
-use super::hir::{Expr, ExprKind, Place, VarRef};
 use super::Sema;
 use crate::diag::{Diagnostic, Result};
+use crate::hir::{Expr, ExprKind, Place, VarRef};
 use crate::source::Span;
 use crate::syntax::ast::BinaryOp;
 use dtrace_uapi::subr::Subr;

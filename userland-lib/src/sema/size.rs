@@ -6,9 +6,9 @@
 //!
 //! The operand of `sizeof` is typed, but no code is generated from it.
 
-use super::hir::{Expr, ExprKind};
 use super::Sema;
 use crate::diag::{Diagnostic, Result};
+use crate::hir::{Expr, ExprKind};
 use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::Ty;

@@ -8,12 +8,11 @@
 //! which must speculate by itself. A hidden variable that all of them read keeps the number of the
 //! speculation.
 
-use super::action::{desc, Called};
+use super::action::Called;
 use super::clause::{Builder, Speculating};
-use super::hir::{Expr, ExprKind, Place};
 use super::Sema;
 use crate::diag::Result;
-use crate::program::ActionDesc;
+use crate::hir::{self, Expr, ExprKind, Place};
 use crate::statement::Statement;
 use crate::types::Ty;
 use dtrace_uapi::action::Action;
@@ -23,7 +22,7 @@ impl Sema<'_, '_> {
     pub(super) fn speculation(
         &mut self,
         call: &Called<'_>,
-    ) -> Result<(Statement, Vec<ActionDesc>)> {
+    ) -> Result<(Statement, Vec<hir::Action>)> {
         let kind = match call.name {
             "speculate" => Action::Speculate,
             "commit" => Action::Commit,
@@ -32,7 +31,7 @@ impl Sema<'_, '_> {
         let id = self.integer(call, 0, Ty::INT)?;
         Ok((
             Statement::Speculative,
-            vec![desc(kind, Some(self.unrecorded(&id)?), 0)],
+            vec![hir::Action::new(kind, Some(self.unrecorded(&id)?), 0)],
         ))
     }
 
@@ -52,11 +51,11 @@ impl Sema<'_, '_> {
     }
 
     /// Returns the action that directs records to speculation `id`.
-    pub(super) fn speculate(&self, id: &Expr, uarg: u64) -> Result<ActionDesc> {
-        let difo = Some(self.unrecorded(id)?);
-        Ok(ActionDesc {
+    pub(super) fn speculate(&self, id: &Expr, uarg: u64) -> Result<hir::Action> {
+        let code = Some(self.unrecorded(id)?);
+        Ok(hir::Action {
             uarg,
-            ..desc(Action::Speculate, difo, 0)
+            ..hir::Action::new(Action::Speculate, code, 0)
         })
     }
 }

@@ -12,9 +12,9 @@
 //! Invariant: while a member's expression is checked, the only binding is the translator's
 //! parameter. Names bound where the translator is used are not visible in it.
 
-use super::hir::{Expr, ExprKind, Place};
 use super::Sema;
 use crate::diag::{nearest, Diagnostic, Result};
+use crate::hir::{Expr, ExprKind, Place};
 use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::{DataModel, Kind, Ty, Types};

@@ -3,10 +3,10 @@
 
 //! Variables of the program: declared, or created by their first assignment.
 
-use super::hir::{VarRef, VarScope};
 use super::scratch::Origin;
 use super::Sema;
 use crate::diag::{nearest, Diagnostic, Result};
+use crate::hir::{VarRef, VarScope};
 use crate::source::Span;
 use crate::syntax::ast::Expr;
 use crate::types::{DataModel, Ty};

@@ -7,10 +7,9 @@
 //! contains no actions, so `if` becomes a conditional expression, and statements in sequence become
 //! the operands of a comma.
 
-use super::hir::{Expr, ExprKind};
 use super::Sema;
 use crate::diag::{Diagnostic, Result};
-use crate::program::Clause;
+use crate::hir::{Clause, Expr, ExprKind};
 use crate::source::Span;
 use crate::syntax::ast::{self, Stmt};
 use crate::types::Ty;
@@ -24,7 +23,7 @@ impl Sema<'_, '_> {
         }
         let body = self.walker_body(&clause.body, span)?;
         let action = self.effect_alone(&body)?;
-        self.program.clauses.push(Clause {
+        self.clauses.push(Clause {
             probes: self.probe.pattern.clone(),
             predicate: None,
             actions: vec![action],

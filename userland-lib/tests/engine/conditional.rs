@@ -95,7 +95,7 @@ fn a_constant_picks_at_compile_time() {
     "#;
     let program = compile(text);
     assert_eq!(program.clauses.len(), 2);
-    assert!(!program.is_destructive());
+    assert!(!program.is_destructive);
     expect![[r#"
         |yes no else end$
         |$

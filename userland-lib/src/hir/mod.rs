@@ -13,6 +13,10 @@
 //! Invariant: the tree is well typed. Code generation from it can fail only because a table of the
 //! DIF object is full.
 
+pub mod program;
+
+pub use program::{Action, Clause, Code, Program, Purpose};
+
 use crate::source::Span;
 use crate::syntax::ast::BinaryOp;
 use crate::types::Ty;
@@ -275,6 +279,13 @@ impl Expr {
             }
             _ => self.children().any(Self::has_effect),
         }
+    }
+
+    /// Whether evaluating the expression may change more than what belongs to the consumer: a
+    /// subroutine writes to the traced process.
+    pub fn is_destructive(&self) -> bool {
+        let calls = matches!(&self.kind, ExprKind::Call(subr, _) if subr.is_destructive());
+        calls || self.children().any(Self::is_destructive)
     }
 
     /// Whether evaluating the expression certainly cannot fault. Holds for numeric constants,
