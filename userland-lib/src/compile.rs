@@ -10,6 +10,7 @@
 
 use crate::codegen;
 use crate::diag::{Diagnostic, Result};
+use crate::hir;
 use crate::options::{Opt, Options};
 use crate::program::Program;
 use crate::sema::{self, State};
@@ -51,8 +52,8 @@ pub struct Settings {
     pub empty: bool,
     /// `-xpspec`: at the top level of a program, anything that can be a description is one.
     pub pspec: bool,
-    /// `-xtree`: output the program's syntax tree.
-    pub tree: bool,
+    /// `-xtree`: output the syntax tree (bit 0), and the typed program (any other bit).
+    pub tree: u64,
     /// `-xamin`: the minimum stability of clauses.
     pub amin: Option<Attribute>,
     /// `-xlinkmode=dynamic` without `-xknodefs`: addresses of kernel symbols are an error.
@@ -239,14 +240,21 @@ impl<'w> Compiler<'w> {
             return Err(empty(source));
         }
         let typed = sema::check(state, self.world, settings, source, &ast)?;
+        let tree = match settings.tree {
+            0 | 1 => String::new(),
+            _ => hir::text::text(source, &typed, &state.types),
+        };
         let mut program = codegen::program(typed, &state.types)?;
+        program.tree = tree;
         if !settings.argref {
             macros.check_all_used(end(source))?;
         }
         let pattern = |text: &str| sema::description(text, settings.spec);
         program.attributes = known.check(&ast, self.world, pattern, settings.amin)?;
-        if settings.tree {
-            program.tree = syntax::tree::text(source, &ast);
+        if settings.tree & 1 != 0 {
+            program
+                .tree
+                .insert_str(0, &syntax::tree::text(source, &ast));
         }
         Ok(program)
     }

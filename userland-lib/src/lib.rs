@@ -30,6 +30,7 @@ mod manual;
 mod names;
 pub mod object;
 pub mod options;
+mod outline;
 mod outside;
 pub mod pid;
 pub mod proc;

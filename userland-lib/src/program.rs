@@ -52,7 +52,7 @@ pub struct Program {
     pub first_uarg: u64,
     /// The aggregations of all programs of the compiler up to and including this one.
     pub aggs: Vec<AggVar>,
-    /// The program's syntax tree as text, if requested.
+    /// The program's syntax tree, and the typed program, as text, if requested.
     pub tree: String,
     /// The stability of the program.
     pub attributes: Report,

@@ -464,7 +464,7 @@ impl<'w> Handle<'w> {
         // The user's demands on programs do not apply to this clause of our own.
         let settings = Settings {
             amin: None,
-            tree: false,
+            tree: 0,
             ..self.settings()
         };
         let mut program = self

@@ -14,6 +14,7 @@
 //! DIF object is full.
 
 pub mod program;
+pub mod text;
 
 pub use program::{Action, Clause, Code, Program, Purpose};
 
@@ -349,7 +350,7 @@ impl Expr {
     }
 
     /// Returns the operands of the expression.
-    fn children(&self) -> impl Iterator<Item = &Self> {
+    pub(crate) fn children(&self) -> impl Iterator<Item = &Self> {
         let (boxed, keys): ([Option<&Self>; 3], &[Self]) = match &self.kind {
             ExprKind::Element(_, keys) | ExprKind::Call(_, keys) => ([None; 3], keys),
             ExprKind::Assign(place, e)

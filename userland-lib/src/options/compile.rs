@@ -69,8 +69,9 @@ pub struct CompileOptions {
     pub cppargs: Vec<String>,
     /// Print the compiled program.
     pub disasm: bool,
-    /// Print the program as the compiler understood it.
-    pub tree: bool,
+    /// Print the program as the compiler understood it: bit 0 selects the syntax tree, any other
+    /// bit the typed program.
+    pub tree: u64,
     /// Report each step.
     pub debug: bool,
     /// End with a core dump.
@@ -412,13 +413,12 @@ fn set_stdc(options: &mut CompileOptions, value: Option<&str>) -> Result<(), Opt
     Ok(())
 }
 
-/// Sets `tree`. The value is a set of bits that elsewhere select passes of the compiler. Here there
-/// is one tree, which any bit selects.
+/// Sets `tree`. The value is a set of bits that select passes of the compiler.
 fn set_tree(options: &mut CompileOptions, value: Option<&str>) -> Result<(), OptionError> {
     if !is_positive(value) {
         return Err(OptionError::Value);
     }
-    options.tree = true;
+    options.tree = value.and_then(parse_number).unwrap_or(0);
     Ok(())
 }
 

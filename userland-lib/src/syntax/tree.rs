@@ -9,16 +9,12 @@
 use super::ast::{
     Ast, Clause, Declaration, Expr, ExprKind, Item, Provider, Scope, Stmt, Translator,
 };
-use crate::source::{Source, Span};
-use std::fmt::Write;
+use crate::outline::Outline;
+use crate::source::Source;
 
 /// Returns the tree `ast` of the program `source` as text.
 pub fn text(source: &Source, ast: &Ast) -> String {
-    let mut printer = Printer {
-        source,
-        depth: 0,
-        out: String::new(),
-    };
+    let mut printer = Outline::new(source);
     for pragma in &ast.pragmas {
         let words = format!("pragma {} {}", pragma.name, pragma.words.join(" "));
         printer.line(pragma.span, &words);
@@ -31,37 +27,10 @@ pub fn text(source: &Source, ast: &Ast) -> String {
             Item::Provider(provider) => printer.provider(provider),
         }
     }
-    printer.out
+    printer.text()
 }
 
-struct Printer<'s> {
-    source: &'s Source,
-    depth: usize,
-    out: String,
-}
-
-impl Printer<'_> {
-    /// Prints a node without children: its line in the source, and its description.
-    fn line(&mut self, span: Span, words: &str) {
-        let number = self.source.position(span.start).line;
-        let indent = 2 * self.depth;
-        // Writing to a string cannot fail.
-        let _ = writeln!(self.out, "{number:<4}{:indent$}{words}", "");
-    }
-
-    fn node(&mut self, span: Span, words: &str, parts: impl FnOnce(&mut Self)) {
-        self.line(span, words);
-        self.depth += 1;
-        parts(self);
-        self.depth -= 1;
-    }
-
-    /// Returns the source text of a node, with white space reduced to single blanks.
-    fn words(&self, span: Span) -> String {
-        let words: Vec<&str> = self.source.slice(span).split_whitespace().collect();
-        words.join(" ")
-    }
-
+impl Outline<'_> {
     fn declaration(&mut self, declaration: &Declaration) {
         let words = format!("{:?} declaration", declaration.storage);
         self.node(declaration.span, &words, |printer| {
@@ -238,7 +207,7 @@ mod tests {
              \tif (two) { trace(-1); } else trace(\"no\\n\");\n}\n",
         );
         let settings = Settings {
-            tree: true,
+            tree: 1,
             ..Settings::default()
         };
         let source_and = Source::file("y.d", format!("int x;\n{}", source.text));
