@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! The kernel's bindings and our own, which bindgen makes of `bindings.h`.
+//! The kernel's bindings, and those that bindgen generates from `bindings.h`.
 
 #![allow(
     missing_docs,
@@ -10,7 +10,7 @@
     non_camel_case_types,
     non_upper_case_globals,
     dead_code,
-    // Of structures without a size that the kernel's headers embed.
+    // Structures of size zero that the kernel's headers embed.
     improper_ctypes
 )]
 #![allow(clippy::all, clippy::undocumented_unsafe_blocks)]

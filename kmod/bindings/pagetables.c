@@ -2,11 +2,14 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * A walk of page tables in any context, without a lock. Interrupts are off, which holds up those who free a table: they wait for a
- * grace period, or for an interrupt of this CPU. A root is freed at once, and whoever asks may have that of an address space that is
- * gone, so that anything may be found in its place. So each entry is loaded with care, and only from the direct map of all memory,
- * which ends below the vmalloc space: beyond it devices may be. What was found is true only if the address space is still there
- * afterwards, which is the caller's to see.
+ * A walk of page tables in any context, without a lock.
+ *
+ * Interrupts are off, which delays the freeing of tables: the task that frees one waits for a grace
+ * period, or for an interrupt of this CPU. But a root is freed at once, and the caller may have the
+ * root of an address space that has gone, so anything may be found in its place. So each entry is
+ * loaded by a load that may fault, and only from the direct map of all memory, which ends below the
+ * vmalloc space: beyond it there may be devices. The result is valid only if the address space
+ * still exists afterwards, which the caller must check (INV-18).
  */
 
 #include <linux/mm.h>
@@ -16,7 +19,7 @@
 
 #define ENTRY(to, from) ((u64)(from) < VMALLOC_START && !get_kernel_nofault(to, from))
 
-/* What addr leads to by the tables of this root; false where it leads to nothing. */
+/* Finds what addr is mapped to by the tables of this root; false: nothing. */
 bool dtrace_mapping_of(struct dtrace_mapping *out, const pgd_t *root, u64 addr)
 {
 	const pgd_t *pgdp = root + pgd_index(addr);
@@ -29,7 +32,10 @@ bool dtrace_mapping_of(struct dtrace_mapping *out, const pgd_t *root, u64 addr)
 
 	if (!ENTRY(pgd, pgdp) || !pgd_present(pgd))
 		return false;
-	/* Without a fifth level the root is the table below it, whose entry is not in our copy's place. */
+	/*
+	 * Without a fifth level the root itself is the p4d table, so its entry must not be looked
+	 * up in our copy of the pgd.
+	 */
 	p4dp = pgtable_l5_enabled() ? p4d_offset(&pgd, addr) : (const p4d_t *)pgdp;
 	if (!ENTRY(p4d, p4dp) || !p4d_present(p4d))
 		return false;

@@ -2,11 +2,14 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * Work under locks that everybody needs, as changes of the kernel's text are: module loading, jump labels and other tracers wait for them.
+ * Work under kernel locks that everybody needs, such as changes of the kernel's text. The loading
+ * of modules, jump labels and other tracers wait for these locks (INV-32).
  *
- * Such a lock lends its holder no priority. A user may be SCHED_IDLE, and be preempted for long while he holds one. So a worker does this work for
- * him, and he waits. The worker is of nice -20, as others may wait for the user in turn. Uprobes are not told this way: they may wait for a
- * file, and SIGKILL ends that wait of the user's, but not of a worker's.
+ * Such a lock lends its holder no priority. A member's task may be SCHED_IDLE, and be preempted for
+ * a long time while it holds one. So a worker does the work while the task waits. The worker has
+ * nice -20, because others may wait for the task in turn. Registering and unregistering uprobes
+ * does not go this way: it may wait for a file, and SIGKILL ends that wait of a task, but not of a
+ * worker.
  */
 
 #include <linux/ftrace.h>
@@ -23,7 +26,7 @@ int dtrace_patching_init(void)
 	return dtrace_patchers ? 0 : -ENOMEM;
 }
 
-/* Nobody patches any more. */
+/* The caller must ensure that nothing is being patched any more. */
 void dtrace_patching_exit(void)
 {
 	destroy_workqueue(dtrace_patchers);
@@ -43,8 +46,9 @@ static void dtrace_patching_do(struct work_struct *work)
 }
 
 /*
- * Calls what(data): in a worker, unless the caller may decide about priorities. May sleep, and no signal ends it. The caller holds no lock that
- * what() takes, and none that others need but one with a gate (common.c).
+ * Calls what(data): in a worker, unless the current task may decide about priorities
+ * (dtrace_may_decide()). May sleep; no signal ends the wait. The caller holds no lock that what()
+ * takes, and no lock that others need unless it has a gate (common.c).
  */
 void dtrace_patch(void (*what)(void *data), void *data)
 {

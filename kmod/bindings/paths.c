@@ -2,8 +2,9 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * The bodies of paths.h. Interrupts are off, which is an RCU read-side critical section: what the kernel's own pointers lead
- * to is not freed meanwhile. What a program's pointers lead to may be anything.
+ * The bodies of paths.h. They run in probe context. Interrupts are off, which is an RCU read-side
+ * critical section, so what the kernel's own pointers lead to is not freed meanwhile. A pointer
+ * that comes from a D program may lead anywhere.
  */
 
 #include <linux/container_of.h>
@@ -23,8 +24,9 @@
 #define ADDR(ptr) ((u64)(uintptr_t)(ptr))
 
 /*
- * How a mount begins. The kernel keeps the whole of it to itself (fs/mount.h), but these members have come first for as long as
- * there has been an RCU walk, which wants them in one cache line.
+ * The first members of the kernel's struct mount, which only fs/mount.h declares. They have come
+ * first since the kernel has walked paths under RCU, because such a walk wants them in one cache
+ * line.
  */
 struct mount_head {
 	struct hlist_node hash;
@@ -114,7 +116,7 @@ int dtrace_kobject(struct dtrace_kobject *out, u64 addr)
 	return 0;
 }
 
-/* The open file of the current process with this descriptor, 0 where there is none. */
+/* Address of the current process's open file with this descriptor; 0: there is none. */
 u64 dtrace_file(u32 fd)
 {
 	struct files_struct *files = READ_ONCE(current->files);
@@ -124,13 +126,13 @@ u64 dtrace_file(u32 fd)
 
 	if (!files || LOAD(fdt, &files->fdt) || LOAD(max, &fdt->max_fds) || fd >= max)
 		return 0;
-	/* The table only grows, and the old one stays until a grace period is over. */
+	/* The table only grows, and an old one is freed after a grace period. */
 	if (LOAD(fds, &fdt->fd) || LOAD(file, fds + array_index_nospec(fd, max)))
 		return 0;
 	return ADDR(file);
 }
 
-/* Where the arguments of the current process are in its own memory; false for a kernel thread. */
+/* Where the current process's memory holds its arguments; false for a kernel thread. */
 bool dtrace_user_args(u64 *begin, u64 *end)
 {
 	struct mm_struct *mm = current->mm;

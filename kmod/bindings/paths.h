@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: The DTrace for Linux authors */
 
 /*
- * What the kernel's records of files and devices say. Addresses may be anything: each word is loaded with care. Those that
- * return an int give 0, or -EFAULT where something could not be loaded.
+ * The kernel's structures for files and devices. Addresses may be anything, so each word is loaded
+ * by a load that may fail. Functions that return an int return 0, or -EFAULT if a word could not be
+ * loaded.
  */
 #ifndef _DTRACE_PATHS_H
 #define _DTRACE_PATHS_H
@@ -17,23 +18,23 @@ struct dtrace_place {
 };
 
 struct dtrace_dentry {
-	/* Of a root its own address. */
+	/* For a root, its own address. */
 	u64 parent;
 	u64 name;
 	u32 len;
-	/* No lookup finds it. */
+	/* No lookup finds the dentry: it is unhashed. */
 	bool removed;
 };
 
 struct dtrace_mount {
 	/* A struct dentry. */
 	u64 root;
-	/* Of a mount that is nowhere the mount is itself. */
+	/* If the mount is mounted nowhere, `mount` is the mount itself. */
 	struct dtrace_place above;
 };
 
 struct dtrace_unplaced {
-	/* The name of the file system's type. */
+	/* Address of the name of the file system's type. */
 	u64 fs;
 	u64 inode;
 };

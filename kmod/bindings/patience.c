@@ -2,14 +2,17 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * Waiting for programs.
+ * Waiting for programs (INV-46).
  *
- * A program can have the lock of its mappings held for as long as it likes: one of its threads, in a call that keeps the lock, waits for a page
- * that another program serves. Who writes breakpoints holds locks that everybody needs, so it waits until some time and no longer.
- * A breakpoint that cannot be set by then is not set. One that cannot be taken away is left behind: it is answered as before and fires nothing,
- * and a worker of that one memory takes it away. The worker does not wait for long either, but comes again in a second.
+ * A program can have the lock of its mappings held for as long as it likes: one of its threads, in
+ * a call that keeps the lock, waits for a page that another program serves. A task that writes
+ * breakpoints holds locks that everybody needs, so it waits for a limited time. A breakpoint that
+ * cannot be set by then is not set. One that cannot be taken away is left behind: it is answered as
+ * before and fires nothing, and a worker of that one memory takes it away. The worker has a time
+ * limit too, and comes again a second later.
  *
- * What can take long for other reasons too is a job of a worker's, which its asker leaves when his time is over (areas.c, bring.c).
+ * What can take long for other reasons as well is a job of a worker, which the caller leaves when
+ * its time is over (areas.c, bring.c).
  */
 
 #include <linux/atomic.h>
@@ -26,37 +29,46 @@
 #include "own.h"
 
 /*
- * How long is waited for locks at a time, jiffies: for what users have asked for, and for what somebody has who sees everything. There may be thousands
- * of such programs. So after users have waited they do not for ten times as long, but look once; the others wait less for a while.
+ * How long a caller waits for locks at a time, in jiffies: for members' work (USERS), and for work
+ * that a trusted consumer has requested. There may be thousands of programs that hold their locks.
+ * So after members' work has waited, it does not wait for DTRACE_PATIENCE_USERS_REST times as long,
+ * but looks once; other work waits only DTRACE_PATIENCE_LESS for as long as it had waited.
  */
 #define DTRACE_PATIENCE_USERS (HZ / 10)
 #define DTRACE_PATIENCE_USERS_REST 10
 #define DTRACE_PATIENCE (5 * HZ)
 #define DTRACE_PATIENCE_LESS (HZ / 20)
 /*
- * How long is waited for jobs besides, jiffies: workers may be long in coming where the machine is busy. It is a tenth of the time, up to so much at a
- * time; who has nothing left waits for a moment, which is enough where nothing is in the way, and for so many jobs.
+ * How long a caller waits for jobs in addition, in jiffies, because workers may start late on a
+ * busy machine: a tenth of the time (DTRACE_SPARE_PART), and DTRACE_SPARE at a time. A caller that
+ * has nothing left waits for DTRACE_SPARE_LEAST ticks, which is enough if nothing is in the way,
+ * for each of DTRACE_SPARE_LATE jobs.
  */
 #define DTRACE_SPARE (HZ / 2)
 #define DTRACE_SPARE_PART 10
 #define DTRACE_SPARE_LEAST 2
 #define DTRACE_SPARE_LATE 8
-/* Between two looks at a lock, µs. */
+/* Time between two looks at a lock, in µs. */
 #define DTRACE_PATIENCE_STEP 200
 
-/* Of the memories' workers; of what they or others ask for. */
+/* The queue of the memories' workers, and that of the jobs that they or others request. */
 static struct workqueue_struct *dtrace_programs, *dtrace_jobs;
-/* How many of the latter there are. */
+/* Number of jobs. */
 static atomic_t dtrace_jobs_count = ATOMIC_INIT(0);
 
 static DEFINE_SPINLOCK(dtrace_left_lock);
-/* How many breakpoints are left behind. */
+/* Number of breakpoints that are left behind. */
 static atomic_t dtrace_left = ATOMIC_INIT(0);
 
-/* Until when that is so, in jiffies; 0 for never. Whoever changes it holds the framework's lock. */
+/*
+ * Until when waits are shortened, in jiffies; 0: they are not. Protected by the framework's mutex.
+ */
 static unsigned long dtrace_patience_users_rest, dtrace_patience_rest;
 
-/* What is left to wait for jobs, and when that was so: of users and of others. Kept as the above. */
+/*
+ * What is left to wait for jobs, and when that was so: for other work and for members' work.
+ * Protected by the framework's mutex.
+ */
 static struct {
 	unsigned long left, when;
 } dtrace_spare[2];
@@ -68,7 +80,10 @@ static long dtrace_spare_left(bool users)
 	return min(dtrace_spare[users].left + since, DTRACE_SPARE);
 }
 
-/* Until when is waited for the programs of these. */
+/*
+ * How long to wait for the programs of these carriers. If `count` is 0, as long as members' work
+ * may. The framework's mutex is held.
+ */
 struct dtrace_patience dtrace_patience_for(struct dtrace_carrier **all, size_t count)
 {
 	unsigned long time, rest;
@@ -88,14 +103,17 @@ struct dtrace_patience dtrace_patience_for(struct dtrace_carrier **all, size_t c
 	};
 }
 
-/* Has a rest last until some time at least. */
+/* Makes a rest last until `until` at least. */
 static void dtrace_patience_rests(unsigned long *rest, unsigned long until)
 {
 	if (!*rest || time_after(until, *rest))
 		*rest = until ?: 1;
 }
 
-/* Who has waited so waits less from now on, in vain or not. */
+/*
+ * Shortens the waits that follow after this one, whether it was in vain or not. The framework's
+ * mutex is held.
+ */
 void dtrace_patience_over(const struct dtrace_patience *patience)
 {
 	unsigned long now = jiffies;
@@ -108,19 +126,22 @@ void dtrace_patience_over(const struct dtrace_patience *patience)
 		dtrace_patience_rests(&dtrace_patience_rest, now + patience->waited);
 }
 
-/* For somebody whom nobody waits for. */
+/* For a caller that nobody waits for. */
 struct dtrace_patience dtrace_patience_own(void)
 {
 	return (struct dtrace_patience){ .alone = true, .until = jiffies + DTRACE_PATIENCE_USERS };
 }
 
-/* For somebody who holds no lock that others need, and may be killed. */
+/* For a caller that holds no lock that others need, and may be killed. */
 struct dtrace_patience dtrace_patience_asked(void)
 {
 	return (struct dtrace_patience){ .killable = true, .until = jiffies + DTRACE_PATIENCE };
 }
 
-/* Sleeps a tick, as a thread stands in the way; false: it is time to give up. That is no matter of the program's lock, and is not added. */
+/*
+ * Sleeps a tick, because a thread is in the way; false: it is time to give up. The time is not
+ * added to `waited`, because the program does not hold its lock.
+ */
 bool dtrace_patience_tick(struct dtrace_patience *patience)
 {
 	if (!time_before(jiffies, patience->until))
@@ -129,7 +150,7 @@ bool dtrace_patience_tick(struct dtrace_patience *patience)
 	return true;
 }
 
-/* Whether somebody gives up; sleeps a little if not. */
+/* Whether it is time to give up; sleeps a little if not. */
 bool dtrace_patience_ends(struct dtrace_patience *patience)
 {
 	unsigned long since = jiffies;
@@ -141,7 +162,7 @@ bool dtrace_patience_ends(struct dtrace_patience *patience)
 	return false;
 }
 
-/* How long somebody waits for a job, jiffies. */
+/* How long to wait for a job, in jiffies. */
 unsigned long dtrace_patience_left(const struct dtrace_patience *patience)
 {
 	long left = patience->until - jiffies;
@@ -149,7 +170,10 @@ unsigned long dtrace_patience_left(const struct dtrace_patience *patience)
 	return max3(left, patience->spare, (long)DTRACE_SPARE_LEAST);
 }
 
-/* Waits for that; whether it is done in time. What takes a moment is no wait. */
+/*
+ * Waits for a job. Returns whether it was done in time. A job that is done within
+ * DTRACE_PATIENCE_LESS does not count as a wait.
+ */
 bool dtrace_patience_await(struct dtrace_patience *patience, struct completion *done)
 {
 	unsigned long since = jiffies, took;
@@ -157,7 +181,7 @@ bool dtrace_patience_await(struct dtrace_patience *patience, struct completion *
 	bool is_done = wait_for_completion_timeout(done, dtrace_patience_left(patience));
 
 	took = jiffies - since;
-	/* There may be many that take less than a tick each. */
+	/* At least a tick for each job, because many may take less than a tick. */
 	spent = left > 0 ? (long)took - left : max((long)took, 1L);
 	patience->late += left <= 0 && spent >= patience->spare;
 	patience->spare -= clamp(spent, 0L, patience->spare);
@@ -172,7 +196,7 @@ bool dtrace_patience_is_spent(const struct dtrace_patience *patience)
 	return patience->late >= DTRACE_SPARE_LATE && !time_before(jiffies, patience->until);
 }
 
-/* Locks a memory. */
+/* Takes a memory's lock; false: not in time. */
 bool dtrace_memory_lock(struct dtrace_memory *memory, struct dtrace_patience *patience)
 {
 	while (!mutex_trylock(&memory->lock))
@@ -181,7 +205,7 @@ bool dtrace_memory_lock(struct dtrace_memory *memory, struct dtrace_patience *pa
 	return true;
 }
 
-/* Locks its mappings for reading. */
+/* Takes the mmap lock for reading; false: not in time. */
 bool dtrace_mappings_lock(struct mm_struct *mm, struct dtrace_patience *patience)
 {
 	while (!mmap_read_trylock(mm))
@@ -190,10 +214,16 @@ bool dtrace_mappings_lock(struct mm_struct *mm, struct dtrace_patience *patience
 	return true;
 }
 
-/* Whether its mappings can be changed at once. Whoever changes them then waits only if the program has not let that be seen. */
+/*
+ * Whether the mmap lock can be taken for writing at once. A change that follows waits only if the
+ * program takes the lock again in between.
+ */
 bool dtrace_mappings_are_free(struct mm_struct *mm, struct dtrace_patience *patience)
 {
-	/* Nothing is changed, so nobody who looks without the lock need know. */
+	/*
+	 * The rwsem itself: nothing is changed, so the sequence count, which mmap_write_lock()
+	 * would change, stays valid for readers without the lock.
+	 */
 	while (!down_write_trylock(&mm->mmap_lock))
 		if (dtrace_patience_ends(patience))
 			return false;
@@ -201,7 +231,7 @@ bool dtrace_mappings_are_free(struct mm_struct *mm, struct dtrace_patience *pati
 	return true;
 }
 
-/* Has a job done, which says when it is over. */
+/* Queues a job, which is to call dtrace_job_over() last. */
 void dtrace_job_begin(struct work_struct *work)
 {
 	atomic_inc(&dtrace_jobs_count);
@@ -213,16 +243,19 @@ void dtrace_job_over(void)
 	atomic_dec(&dtrace_jobs_count);
 }
 
-/* Has a memory's worker look at it. The caller has a reference. Does not sleep. */
+/*
+ * Queues the worker of a memory. The caller holds a reference or a lock that keeps the memory. Does
+ * not sleep.
+ */
 void dtrace_memory_see(struct dtrace_memory *memory)
 {
-	/* The worker's. */
+	/* The worker puts this one. */
 	refcount_inc(&memory->count);
 	if (!queue_work(dtrace_programs, &memory->work))
 		dtrace_memory_put(memory);
 }
 
-/* Has a breakpoint that was left behind taken away, and freed. */
+/* Has the memory's worker take away a breakpoint that was left behind, and free its carrier. */
 void dtrace_carrier_leave(struct dtrace_carrier *carrier)
 {
 	struct dtrace_memory *memory = carrier->memory;
@@ -230,7 +263,10 @@ void dtrace_carrier_leave(struct dtrace_carrier *carrier)
 	atomic_inc(&dtrace_left);
 	spin_lock(&dtrace_left_lock);
 	list_add_tail(&carrier->left, &memory->left);
-	/* As long as it is on the list it refers to the memory. */
+	/*
+	 * A carrier on this list holds a reference to the memory, and the worker takes it off under
+	 * the lock.
+	 */
 	dtrace_memory_see(memory);
 	spin_unlock(&dtrace_left_lock);
 }
@@ -242,7 +278,10 @@ static int dtrace_left_compare(const void *one, const void *other)
 	return a < b ? -1 : a > b;
 }
 
-/* Takes breakpoints of one memory away, all at once if there is memory for that; whether uprobes had any. */
+/*
+ * Takes away breakpoints of one memory, all at once if there is memory for an array. Returns
+ * whether uprobes carried any.
+ */
 static bool dtrace_left_take(struct list_head *left, struct dtrace_patience *patience)
 {
 	size_t count = list_count_nodes(left), n = 0;
@@ -263,7 +302,10 @@ static bool dtrace_left_take(struct list_head *left, struct dtrace_patience *pat
 	return uprobes;
 }
 
-/* Takes away what was left behind in a memory, as far as that can be done; the rest the next time. In its worker. */
+/*
+ * Takes away what was left behind in a memory, as far as possible; marks the memory as stale if
+ * some is left. Runs in the memory's worker.
+ */
 void dtrace_left_clear(struct dtrace_memory *memory)
 {
 	struct dtrace_patience patience = dtrace_patience_own();
@@ -294,7 +336,10 @@ void dtrace_left_clear(struct dtrace_memory *memory)
 	}
 }
 
-/* Waits until nothing is left behind, and nobody is asked for anything. rmmod does, which is not taken for hung. */
+/*
+ * Waits until nothing is left behind and no job is under way. Called by rmmod; an idle wait is not
+ * taken for a hung task.
+ */
 void dtrace_left_wait(void)
 {
 	while (atomic_read(&dtrace_left) || atomic_read(&dtrace_jobs_count))

@@ -4,12 +4,14 @@
 /*
  * The bodies of pause.h.
  *
- * The handler of a breakpoint and a tracepoint may not wait: everybody who removes a breakpoint waits for the first, and the second is
- * called with preemption off. What they queue is called when the task has nothing left to do in the kernel and holds none of
- * its locks, before it stops for a signal or for a debugger.
+ * The handler of a breakpoint and a tracepoint must not wait: a task that removes a breakpoint
+ * waits for all handlers, and tracepoints are called with preemption off. What they queue is called
+ * when the task has nothing left to do in the kernel and holds none of its locks, before it stops
+ * for a signal or for a debugger (INV-25).
  *
- * A task that is in a system call goes back to its program when it likes: one that maps a file and reads what nobody writes would keep the
- * module for ever. So what is queued there is listed until it is called, and taken back when the module goes.
+ * A task in a system call returns to its program when it likes: one that maps a file and then reads
+ * from a pipe that nobody writes to would keep the module for ever. So what is queued there is
+ * listed until it is called, and taken back when the module goes.
  */
 
 #include <linux/atomic.h>
@@ -26,18 +28,21 @@
 #include "pause.h"
 #include "providers.h"
 
-/* Calls that were queued and have not ended. */
+/* Number of calls that were queued and have not ended. */
 static atomic_t dtrace_pauses = ATOMIC_INIT(0);
 static bool dtrace_paused;
 
-/* A call is to be waited for, until dtrace_call_ended(), when the module goes. */
+/* Begins a call: the module does not go until dtrace_call_ended(). */
 void dtrace_call_begun(void)
 {
 	atomic_inc(&dtrace_pauses);
 	WRITE_ONCE(dtrace_paused, true);
 }
 
-/* Has task call work on its way to user mode, which is to call dtrace_call_ended() last. Does not sleep. ESRCH: it ends. */
+/*
+ * Queues a call that the task makes on its way to user mode; the call must end with
+ * dtrace_call_ended(). Does not sleep. -ESRCH: the task is exiting.
+ */
 int dtrace_call_queue(struct callback_head *work, task_work_func_t func, struct task_struct *task)
 {
 	int error;
@@ -56,14 +61,17 @@ void dtrace_call_ended(void)
 		wake_up_var(&dtrace_pauses);
 }
 
-/* task_work_cancel(), if it is known. */
+/* Address of task_work_cancel(); 0: unknown. */
 static uintptr_t dtrace_cancel;
 
-/* Calls that have not begun. */
+/* Calls that have not begun. Protected by dtrace_summoned_lock. */
 static LIST_HEAD(dtrace_summoned);
 static DEFINE_SPINLOCK(dtrace_summoned_lock);
 
-/* Has task call func, which calls dtrace_summons_followed() first and dtrace_call_ended() last. Does not sleep. ESRCH: it ends. */
+/*
+ * Queues a call of func() by the task, which must call dtrace_summons_followed() first and
+ * dtrace_call_ended() last. Does not sleep. -ESRCH: the task is exiting.
+ */
 int dtrace_summon(struct dtrace_summons *summons, task_work_func_t func, struct task_struct *task)
 {
 	int error;
@@ -77,7 +85,7 @@ int dtrace_summon(struct dtrace_summons *summons, task_work_func_t func, struct 
 	return 0;
 }
 
-/* It begins, or never will. */
+/* The call begins, or was taken back. */
 void dtrace_summons_followed(struct dtrace_summons *summons)
 {
 	scoped_guard(spinlock_irqsave, &dtrace_summoned_lock)
@@ -90,13 +98,19 @@ bool dtrace_call_can_cancel(void)
 	return dtrace_cancel;
 }
 
-/* Takes back what was queued for a task, if it has not begun; the caller sees to it that the task is there. Does not sleep. */
+/*
+ * Takes back what was queued for a task; false: it has begun. The caller ensures that the task
+ * exists. Does not sleep.
+ */
 bool dtrace_call_cancel(struct task_struct *task, struct callback_head *work)
 {
 	return dtrace_cancel && (u8)dtrace_call(dtrace_cancel, (uintptr_t)task, (uintptr_t)work, 0, 0, 0);
 }
 
-/* Takes one back that has not begun, if there is one. What is listed is there: it leaves the list before it does anything else. */
+/*
+ * Takes back a call that has not begun; NULL: there is none. A call on the list has not been freed,
+ * because it leaves the list before it does anything else.
+ */
 static struct dtrace_summons *dtrace_summons_cancel(void)
 {
 	struct dtrace_summons *summons;
@@ -138,7 +152,7 @@ static void dtrace_pause_not(struct dtrace_summons *summons)
 	pause->end(pause, false);
 }
 
-/* Has task wait. Does not sleep. ESRCH: it ends. */
+/* Makes the task wait on its way to user mode. Does not sleep. -ESRCH: the task is exiting. */
 int dtrace_pause_queue(struct dtrace_pause *pause, struct task_struct *task)
 {
 	init_completion(&pause->over);
@@ -156,41 +170,47 @@ void dtrace_calls_cancel_by(uintptr_t cancel)
 	dtrace_cancel = cancel;
 }
 
-/* Waits until none is left. True: some task may still be about to return from here, until all have slept. */
+/*
+ * Waits until no call is left. May sleep. True: a task may still be about to return from this
+ * module's text, until all tasks have scheduled.
+ */
 bool dtrace_pauses_wait(void)
 {
-	/* More may be queued meanwhile. */
+	/* More calls may be queued meanwhile. */
 	do {
 		dtrace_summons_cancel_all();
 	} while (!wait_var_event_timeout(&dtrace_pauses, !atomic_read(&dtrace_pauses), HZ / 10));
 	return READ_ONCE(dtrace_paused);
 }
 
-/* The process of a task. Does not sleep. */
+/* The process of a task, with a reference. Does not sleep. */
 struct pid *dtrace_process_of(struct task_struct *task)
 {
 	return get_task_pid(task, PIDTYPE_TGID);
 }
 
-/* Whether the current task is of this process. Does not sleep. */
+/* Whether the current task belongs to this process. Does not sleep. */
 bool dtrace_process_is_current(struct pid *pid)
 {
 	return task_tgid(current) == pid;
 }
 
-/* What the current process knows it by; 0 if it does not. */
+/* The number of a process in the current process's pid namespace; 0: it has none there. */
 int dtrace_process_number(struct pid *pid)
 {
 	return pid_vnr(pid);
 }
 
-/* The process that the current one knows by a number. */
+/*
+ * The process that has a number in the current process's pid namespace, with a reference; NULL:
+ * none.
+ */
 struct pid *dtrace_process_find(int number)
 {
 	return find_get_pid(number);
 }
 
-/* What it is called where all processes are seen. */
+/* The number of a process in the initial pid namespace. */
 int dtrace_process_first_number(struct pid *pid)
 {
 	return pid_nr(pid);
@@ -212,13 +232,19 @@ bool dtrace_is_ptraced(void)
 	return READ_ONCE(current->ptrace);
 }
 
-/* Whether who traces the current task by ptrace() may stop it before it goes back to its program. */
+/*
+ * Whether the debugger of the current task may stop it by ptrace() before it returns to its
+ * program.
+ */
 bool dtrace_may_be_stopped(void)
 {
 	return dtrace_is_ptraced() && (current->in_execve || test_syscall_work(SYSCALL_TRACE));
 }
 
-/* Whether the current task has made a process, and not a thread nor somebody who borrows its memory. */
+/*
+ * Whether the current task has created a process with a memory of its own: not a thread, nor a
+ * process that shares its memory (CLONE_VM).
+ */
 bool dtrace_has_new_memory(struct task_struct *child)
 {
 	return child->mm && child->mm != current->mm;
@@ -229,7 +255,7 @@ bool dtrace_mm_is_current(struct mm_struct *mm)
 	return current->mm == mm;
 }
 
-/* Whether no process has it any more. */
+/* Whether no process uses the memory any more. */
 bool dtrace_mm_is_over(struct mm_struct *mm)
 {
 	return !atomic_read(&mm->mm_users);

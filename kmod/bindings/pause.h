@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* SPDX-FileCopyrightText: The DTrace for Linux authors */
 
-/* Tasks that wait on their way to user mode, and what they are asked then. */
+/* Work that tasks do on their way to user mode, and waits there (INV-25). */
 #ifndef _DTRACE_PAUSE_H
 #define _DTRACE_PAUSE_H
 
@@ -12,7 +12,10 @@
 #include <linux/task_work.h>
 #include <linux/types.h>
 
-/* A call that is not made any more when the module goes; what is called instead may sleep. */
+/*
+ * A call that is taken back when the module goes. instead() is called in its place then, and may
+ * sleep.
+ */
 struct dtrace_summons {
 	struct callback_head work;
 	struct list_head queued;
@@ -20,11 +23,14 @@ struct dtrace_summons {
 	void (*instead)(struct dtrace_summons *summons);
 };
 
-/* A wait. begin and end are called by the task, which may sleep; the last use of the structure is end's. */
+/*
+ * A wait. begin() and end() are called by the task, and may sleep; if the wait is taken back, end()
+ * alone is called, by the task that takes it back. end() is the last user of the structure.
+ */
 struct dtrace_pause {
 	struct dtrace_summons summons;
 	struct completion over;
-	/* Longest time. */
+	/* Longest time of the wait. */
 	unsigned int ms;
 	void (*begin)(struct dtrace_pause *pause);
 	void (*end)(struct dtrace_pause *pause, bool late);

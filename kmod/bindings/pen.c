@@ -2,11 +2,12 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * Writing to a program's text, page by page.
+ * Writes to a program's text, page by page.
  *
- * A page that is written to becomes the memory's own. To make it so is to take memory that is charged to the program's group of processes, which can
- * be made to wait for seconds, and to read what may be far away, or served by another program. Who holds locks that others need does not do that: it
- * writes to pages that are there, and bring.c has brought.
+ * A page that is written to becomes the memory's own copy. To make the copy, memory is charged to
+ * the program's control group, which can make the task wait for seconds; and the page may have to
+ * be read from a slow file, or from one that another program serves. So a caller that holds locks
+ * which others need writes only to pages that are in memory; bring.c has brought them (INV-46).
  */
 
 #include <linux/highmem.h>
@@ -28,7 +29,10 @@ void dtrace_pen_lift(struct dtrace_pen *pen)
 	pen->written = false;
 }
 
-/* Goes to the page of an address. To be written to, it is a copy of the memory's own from then on. EAGAIN: it is not there, and not to be brought. */
+/*
+ * Goes to the page of an address. If `writes`, the page is the memory's own copy from then on.
+ * -EAGAIN: the page is not in memory and must not be brought.
+ */
 int dtrace_pen_move(struct dtrace_pen *pen, u64 address, bool writes)
 {
 	unsigned int flags = FOLL_FORCE | (writes ? FOLL_WRITE : 0) | (pen->brings ? 0 : FOLL_NOFAULT);
@@ -53,7 +57,10 @@ int dtrace_pen_move(struct dtrace_pen *pen, u64 address, bool writes)
 	return 0;
 }
 
-/* Whether there is what is said, as far as the page goes. */
+/*
+ * Whether the page has these bytes at the address. Bytes beyond the end of the page are not
+ * compared.
+ */
 bool dtrace_pen_sees(struct dtrace_pen *pen, u64 address, const u8 *bytes, size_t size)
 {
 	void *page = kmap_local_page(pen->page);
@@ -63,7 +70,10 @@ bool dtrace_pen_sees(struct dtrace_pen *pen, u64 address, const u8 *bytes, size_
 	return same;
 }
 
-/* Other processors that execute it see the one or the other. */
+/*
+ * A single byte is written, so a processor that executes it meanwhile sees either the old or the
+ * new one.
+ */
 void dtrace_pen_write(struct dtrace_pen *pen, u64 address, u8 byte)
 {
 	u8 *page = kmap_local_page(pen->page);
@@ -73,7 +83,9 @@ void dtrace_pen_write(struct dtrace_pen *pen, u64 address, u8 byte)
 	pen->written = true;
 }
 
-/* 1 if something was written, or a negative errno. */
+/*
+ * Writes `new` if `old` is there. Returns 1 if so, 0 if another byte is there, or a negative errno.
+ */
 int dtrace_pen_replace(struct dtrace_pen *pen, u64 address, u8 old, u8 new)
 {
 	int error = dtrace_pen_move(pen, address, false);
@@ -87,7 +99,10 @@ int dtrace_pen_replace(struct dtrace_pen *pen, u64 address, u8 old, u8 new)
 	return 1;
 }
 
-/* Makes one byte of a program's text another one, if it is what is said; 1 if so. The lock of the memory is held. */
+/*
+ * Replaces one byte of a program's text, as dtrace_pen_replace(); brings the page. May sleep. The
+ * mmap lock is held.
+ */
 int dtrace_poke(struct mm_struct *mm, u64 address, u8 old, u8 new)
 {
 	struct dtrace_pen pen = { .mm = mm, .brings = true };
@@ -97,7 +112,10 @@ int dtrace_poke(struct mm_struct *mm, u64 address, u8 old, u8 new)
 	return error;
 }
 
-/* The byte of a program's text at an address, or a negative errno. The lock of the memory is held. */
+/*
+ * The byte of a program's text at an address, or a negative errno. May sleep. The mmap lock is
+ * held.
+ */
 int dtrace_peek(struct mm_struct *mm, u64 address)
 {
 	struct dtrace_pen pen = { .mm = mm, .brings = true };
@@ -114,9 +132,11 @@ int dtrace_peek(struct mm_struct *mm, u64 address)
 }
 
 /*
- * Writes to the current program's text what is there, by a write that changes nothing whatever others do. A breakpoint that was met there is gone. An
- * emulated processor may execute it for ever all the same: what it has translated between another one's look where to write and the write. The
- * next write to the page shows it that the translation is old.
+ * Writes the byte that is there to the current program's text, by a compare-and-exchange, which
+ * changes nothing whatever other tasks do. The breakpoint that the program has hit at the address
+ * has gone. An emulated processor may still execute it for ever: it may have translated the code
+ * after another processor had looked up the page and before that one wrote to it. The next write to
+ * the page makes it notice that its translation is stale.
  */
 void dtrace_pen_affirm(u64 address)
 {
@@ -124,7 +144,7 @@ void dtrace_pen_affirm(u64 address)
 
 	if (mmap_read_lock_killable(pen.mm))
 		return;
-	/* What is a file's was never written to. */
+	/* A page of the file itself was never written to. */
 	if (!dtrace_pen_move(&pen, address, false) && PageAnon(pen.page)) {
 		u8 *page = kmap_local_page(pen.page);
 		u8 *at = page + offset_in_page(address), byte = READ_ONCE(*at);

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* SPDX-FileCopyrightText: The DTrace for Linux authors */
 
-/* What writes to a program's text; pen.c holds the bodies. */
+/* Writing to a program's text; pen.c holds the bodies. */
 #ifndef _DTRACE_PEN_H
 #define _DTRACE_PEN_H
 
 #include <linux/mm_types.h>
 #include <linux/types.h>
 
-/* A page that bytes are written to; the lock of its memory is held. */
+/* The page that bytes are read from and written to. The mmap lock of its memory is held. */
 struct dtrace_pen {
 	struct mm_struct *mm;
-	/* Pages that are not there are brought in. The framework's lock is not held. */
+	/* Missing pages are brought. Then the framework's mutex must not be held. */
 	bool brings;
 	u64 at;
 	struct page *page;
 	bool writes, written;
-	/* The last page that was not there, + 1. */
+	/* Address of the last page that was not in memory, plus 1. */
 	u64 missing;
-	/* Whether somebody debugs the program, once that was asked. */
+	/* Whether a debugger traces the program, and whether that was found out already. */
 	bool asked, is_debugged;
 };
 

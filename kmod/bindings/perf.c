@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-/* The bodies of perf.h. This object is built without ftrace: an overflow is probe context. */
+/*
+ * The bodies of perf.h. This object is built without ftrace, because an overflow is probe context.
+ */
 
 #include <linux/cpumask.h>
 #include <linux/err.h>
@@ -22,7 +24,7 @@ static struct perf_event_attr dtrace_perf_attr(const struct dtrace_perf_event *w
 		.size = sizeof(struct perf_event_attr),
 		.type = what->type,
 		.config = what->config,
-		/* Or sample_freq, which lies in the same place. */
+		/* It is in a union with sample_freq, which is meant if `freq` is set. */
 		.sample_period = what->period,
 		.freq = what->hz,
 		.pinned = 1,
@@ -36,7 +38,10 @@ static void dtrace_perf_ignore(struct perf_event *event, struct perf_sample_data
 {
 }
 
-/* 0 if this machine can count it at all. The only way to know is to begin, here without letting it run. */
+/*
+ * Returns 0 if this machine can count the event at all, or a negative errno. The only way to find
+ * out is to create an event, here one that does not run.
+ */
 int dtrace_perf_try(const struct dtrace_perf_event *what)
 {
 	struct perf_event_attr attr = dtrace_perf_attr(what);
@@ -50,7 +55,10 @@ int dtrace_perf_try(const struct dtrace_perf_event *what)
 	return 0;
 }
 
-/* Counts on this CPU, and keeps its counter; an error pointer if it cannot be counted, or no counter is free. */
+/*
+ * Begins to count on a CPU, with a counter that the event keeps (it is pinned). Returns an error
+ * pointer: the event cannot be counted; -EBUSY: no counter is free.
+ */
 struct perf_event *dtrace_perf_start(unsigned int cpu, const struct dtrace_perf_event *what, struct dtrace_perf *perf)
 {
 	struct perf_event_attr attr = dtrace_perf_attr(what);
@@ -63,7 +71,7 @@ struct perf_event *dtrace_perf_start(unsigned int cpu, const struct dtrace_perf_
 	return event;
 }
 
-/* Ends it; no CPU is in hit() any more. */
+/* Ends counting. Afterwards no CPU is in hit(). */
 void dtrace_perf_stop(struct perf_event *event)
 {
 	perf_event_release_kernel(event);

@@ -10,16 +10,16 @@
 struct perf_event;
 struct pt_regs;
 
-/* What is called at each overflow of a counter, in whatever context that is, NMI included. */
+/* What is called at each overflow of a counter, in any context, NMI included. */
 struct dtrace_perf {
 	void (*hit)(struct dtrace_perf *perf, struct pt_regs *regs);
 };
 
 struct dtrace_perf_event {
-	/* PERF_TYPE_* and its event */
+	/* PERF_TYPE_*, and the event of that type */
 	u32 type;
 	u64 config;
-	/* Events between two overflows; `hz`: overflows in a second. */
+	/* Number of events between two overflows; with `hz`, number of overflows in a second. */
 	u64 period;
 	bool hz;
 	bool user;
@@ -30,7 +30,7 @@ int dtrace_perf_try(const struct dtrace_perf_event *what);
 struct perf_event *dtrace_perf_start(unsigned int cpu, const struct dtrace_perf_event *what, struct dtrace_perf *perf);
 void dtrace_perf_stop(struct perf_event *event);
 
-/* The events that have names: DTRACE_PERF_EVENTS of them. */
+/* The events that have names; DTRACE_PERF_EVENTS is their number. */
 enum dtrace_perf_name {
 	DTRACE_PERF_CPU_CLOCK,
 	DTRACE_PERF_TASK_CLOCK,

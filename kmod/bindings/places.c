@@ -26,7 +26,10 @@ bool dtrace_task_leads(const struct task_struct *task)
 	return task->pid == task->tgid;
 }
 
-/* How the process of a task ends that is its last to exit: CLD_EXITED, CLD_KILLED or CLD_DUMPED. */
+/*
+ * How the process of a task ends, whose last thread the task is: CLD_EXITED, CLD_KILLED or
+ * CLD_DUMPED.
+ */
 int dtrace_task_exit_reason(const struct task_struct *task)
 {
 	const struct signal_struct *signal = task->signal;
@@ -43,7 +46,7 @@ const char *dtrace_filename(const struct filename *filename)
 	return IS_ERR_OR_NULL(filename) ? NULL : filename->name;
 }
 
-/* False: the signal has no information of its own. */
+/* False: the signal has no siginfo of its own. */
 bool dtrace_signal_info(const struct kernel_siginfo *info, int *signo, int *code)
 {
 	if (info <= SEND_SIG_PRIV)
@@ -54,8 +57,8 @@ bool dtrace_signal_info(const struct kernel_siginfo *info, int *signo, int *code
 }
 
 /*
- * What ends the current process: complete_signal() makes SIGKILL of each signal that does, for every thread, and keeps the signal
- * here. 0 where none does. The caller holds siglock.
+ * The signal that ends the current process; 0: none. complete_signal() turns each fatal signal into
+ * SIGKILL for every thread and keeps its number in group_exit_code. The caller holds siglock.
  */
 int dtrace_fatal_signal(void)
 {
@@ -69,13 +72,13 @@ uintptr_t dtrace_signal_handler(const struct k_sigaction *action)
 	return (uintptr_t)action->sa.sa_handler;
 }
 
-/* Preemption is off. */
+/* The caller has disabled preemption. */
 int dtrace_this_cpu(void)
 {
 	return smp_processor_id();
 }
 
-/* Somebody has the folio. */
+/* The caller must ensure that somebody holds a reference to the folio. */
 u64 dtrace_folio_pages(const struct folio *folio)
 {
 	return folio_nr_pages(folio);
@@ -86,7 +89,10 @@ int dtrace_prio(const struct task_struct *task)
 	return task->prio;
 }
 
-/* The nice value of real-time and deadline tasks counts only when they have become something else. */
+/*
+ * A real-time or deadline task keeps its priority: the nice value takes effect only when its policy
+ * changes.
+ */
 int dtrace_prio_of_nice(const struct task_struct *task, long nice)
 {
 	if (task->prio < MAX_RT_PRIO || nice < MIN_NICE || nice > MAX_NICE)
@@ -96,7 +102,7 @@ int dtrace_prio_of_nice(const struct task_struct *task, long nice)
 
 int dtrace_prio_of_attr(const struct task_struct *task, const struct sched_attr *attr)
 {
-	/* A policy that is negative keeps the task's own. */
+	/* A negative policy means that the task keeps its own. */
 	int policy = (int)attr->sched_policy < 0 ? task->policy : attr->sched_policy & ~SCHED_RESET_ON_FORK;
 
 	switch (policy) {
@@ -110,7 +116,7 @@ int dtrace_prio_of_attr(const struct task_struct *task, const struct sched_attr 
 	}
 }
 
-/* donor: the most urgent of the tasks that wait for this one, if any. */
+/* `donor`: the most urgent of the tasks that wait for this one; NULL: none. */
 int dtrace_prio_inherited(const struct task_struct *task, const struct task_struct *donor)
 {
 	return donor ? min(task->normal_prio, donor->prio) : task->normal_prio;

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: The DTrace for Linux authors */
 
 /*
- * What the arguments of tracepoints and functions mean, where that takes a look into the kernel's structures; places.c
- * holds the bodies. They run in probe context: they load only what the kernel, which is at that very place, keeps alive.
+ * What arguments of tracepoints and functions mean, if finding that out takes a look into the
+ * kernel's structures. places.c and transfers.c hold the bodies. They run in probe context, so they
+ * load only what the kernel keeps alive while it is at that point.
  */
 #ifndef _DTRACE_PLACES_H
 #define _DTRACE_PLACES_H
@@ -42,22 +43,31 @@ int dtrace_this_cpu(void);
 u64 dtrace_folio_pages(const struct folio *folio);
 bool dtrace_kernel_address(unsigned long addr);
 
-/* Priorities: what a change makes of a task's; its present one if the change makes no difference */
+/*
+ * Priorities: the priority that a change gives to a task; the present one if the change makes no
+ * difference
+ */
 int dtrace_prio(const struct task_struct *task);
 int dtrace_prio_of_nice(const struct task_struct *task, long nice);
 int dtrace_prio_of_attr(const struct task_struct *task, const struct sched_attr *attr);
 int dtrace_prio_inherited(const struct task_struct *task, const struct task_struct *donor);
 
-/* Transfers. The layout is userland-lib/dlib/io.d's too. */
+/* Transfers. userland-lib/dlib/io.d has the same layout. */
 struct dtrace_io {
-	/* Neither is there where the transfer is one of NFS. */
+	/* Both are NULL if NFS makes the transfer. */
 	const struct bio *bio;
 	struct block_device *bdev;
-	/* The file's inode, one of its names, and where in it the transfer is; none if it is no file's. */
+	/*
+	 * Inode of the file, one of its dentries, and the offset in the file: that of the transfer
+	 * for NFS, otherwise that of the folio with its first byte. NULL if no file is concerned.
+	 */
 	struct inode *inode;
 	struct dentry *dentry;
 	u64 offset;
-	/* The first sector of 512 bytes on the device, or in the file of NFS; how many bytes; and how many were not transferred. */
+	/*
+	 * First sector of 512 bytes on the device, or in the file for NFS; number of bytes; and
+	 * number of bytes that were not transferred.
+	 */
 	u64 sector;
 	u64 bytes;
 	u64 left;
@@ -66,7 +76,7 @@ struct dtrace_io {
 	u32 flags;
 	/* errno */
 	int error;
-	/* The device as stat(2) has it, in the kernel's form. */
+	/* The device that stat(2) reports, as a kernel dev_t. */
 	u32 dev;
 };
 #define DTRACE_IO_READ 0x40

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* SPDX-FileCopyrightText: The DTrace for Linux authors */
 
-/* Taking objects from the kernel's pools where anything may be traced. */
+/* Taking objects from the kernel's object pools in places where any function may be traced. */
 #ifndef _DTRACE_POOL_H
 #define _DTRACE_POOL_H
 
@@ -10,8 +10,9 @@
 #include <linux/smp.h>
 
 /*
- * A node, this CPU's first. objpool_pop() itself is not for here: it looks for CPUs by functions that may be traced,
- * and so might call itself for ever.
+ * Takes a node, from this CPU's slot first; NULL: there is none. objpool_pop() must not be used
+ * here: it iterates over CPUs by functions that may be traced, so a probe could call it again
+ * without end. Interrupts are off.
  */
 static inline void *dtrace_pool_pop(struct objpool_head *pool)
 {

@@ -4,11 +4,13 @@
 /*
  * The bodies of processes.h.
  *
- * A process is known by its memory, not by its number: another program, or another process of the same number, has another. The
- * structure of a memory is kept as long as somebody here refers to it; the memory itself is not.
+ * A process is known by its memory, not by its number: another program, or another process that
+ * gets the same number, has another memory. A reference keeps the structure of a memory (mmgrab()),
+ * not the memory itself.
  *
- * The kernel's uprobes plant the breakpoint wherever a file is mapped, and only then ask for which memories that is meant. A process
- * that has inherited one from its parent loses it at its first hit.
+ * Uprobes set a breakpoint in those memories that map the file and that a consumer's filter admits,
+ * here one memory. A child that has inherited the breakpoint from its parent loses it at its first
+ * hit.
  */
 
 #include <linux/container_of.h>
@@ -24,12 +26,15 @@
 #include "own.h"
 #include "processes.h"
 
-/* A process that the current one knows by this number, and its memory. */
+/*
+ * Finds the process that has a number in the current process's pid namespace, and its memory; both
+ * with a reference. -ESRCH: there is none.
+ */
 int dtrace_mm_find(int number, struct mm_struct **out, struct pid **process)
 {
 	struct pid *pid = find_get_pid(number);
 	struct task_struct *task = get_pid_task(pid, PIDTYPE_TGID);
-	/* None of a kernel thread, nor of who ends. */
+	/* NULL for a kernel thread, and for a process that is exiting. */
 	struct mm_struct *mm = task ? get_task_mm(task) : NULL;
 
 	if (task)
@@ -50,7 +55,10 @@ void dtrace_mm_drop(struct mm_struct *mm)
 	mmdrop(mm);
 }
 
-/* The current thread's id as the process itself sees it; 0 of one that has ended. Interrupts are off. Calls nothing that has a probe. */
+/*
+ * The current thread's id in its own pid namespace; 0 if the thread has ended. Interrupts are off.
+ * Calls no function that can be traced.
+ */
 u32 dtrace_own_tid(void)
 {
 	struct pid *pid = READ_ONCE(current->thread_pid);
@@ -58,13 +66,13 @@ u32 dtrace_own_tid(void)
 	return pid ? pid->numbers[pid->level].nr : 0;
 }
 
-/* The first address that is no program's. */
+/* The first address behind those of programs. */
 u64 dtrace_program_end(void)
 {
 	return TASK_SIZE_MAX;
 }
 
-/* Whether the text of a mapping can be read. To read a device or a pipe would do something to it. */
+/* Whether the text of a mapping can be read. Reading a device or a pipe would have effects. */
 static bool dtrace_has_good_text(const struct vm_area_struct *vma)
 {
 	if (vma->vm_file)
@@ -72,7 +80,7 @@ static bool dtrace_has_good_text(const struct vm_area_struct *vma)
 	return vma->vm_flags & VM_EXEC && dtrace_is_bare(vma);
 }
 
-/* The same of a mapping whose text nobody may write to. */
+/* The same, and the mapping cannot be written to. */
 static bool dtrace_is_text(const struct vm_area_struct *vma)
 {
 	const vm_flags_t wanted = VM_MAYEXEC, unwanted = VM_HUGETLB | VM_MAYSHARE | VM_WRITE;
@@ -80,7 +88,10 @@ static bool dtrace_is_text(const struct vm_area_struct *vma)
 	return (vma->vm_flags & (wanted | unwanted)) == wanted && dtrace_has_good_text(vma);
 }
 
-/* Whether a process has such text at an address; if its mappings cannot be seen in time, that it has. The framework's lock is held. */
+/*
+ * Whether a process has that text of the file at an address. If its mappings cannot be looked at in
+ * time, the answer is yes. The framework's mutex is held.
+ */
 bool dtrace_text_is_at(struct mm_struct *mm, u64 addr, const struct file *file, u64 offset)
 {
 	struct dtrace_patience patience = dtrace_patience_for(NULL, 0);
@@ -100,8 +111,10 @@ bool dtrace_text_is_at(struct mm_struct *mm, u64 addr, const struct file *file, 
 }
 
 /*
- * The mapping whose text a process has at an address, as the kernel's uprobes can have it; its file is counted for the caller. No file: it is
- * code that the program has made, or the vdso, and nothing that may be written to.
+ * Finds the text mapping that a process has at an address, as uprobes require it; the caller gets a
+ * reference to the file. If it has no file, it is code that the program has generated, or the vdso.
+ * -ESRCH: the process has ended; -ETIMEDOUT: it has held its mmap lock for too long; -EFAULT:
+ * nothing is mapped there; -EACCES: it is no text, or can be written to. May sleep.
  */
 int dtrace_text_at(struct mm_struct *mm, u64 addr, struct dtrace_mapping *mapping)
 {
@@ -129,12 +142,15 @@ int dtrace_text_at(struct mm_struct *mm, u64 addr, struct dtrace_mapping *mappin
 		}
 	}
 	mmap_read_unlock(mm);
-	/* Where it is the last one, to end the memory may wait for whoever serves its requests. */
+	/*
+	 * If this is the last reference, tearing down the memory may wait for a program that serves
+	 * files.
+	 */
 	mmput_async(mm);
 	return error;
 }
 
-/* Whether a program answers for what the files hold, which may never do so. */
+/* Whether a program provides the contents of the files, and so may never answer. */
 bool dtrace_fs_is_served(const struct super_block *sb)
 {
 	const char *type = sb->s_type->name;
@@ -147,7 +163,7 @@ bool dtrace_file_is_served(const struct file *file)
 	return dtrace_fs_is_served(file_inode(file)->i_sb);
 }
 
-/* Reads text; the number of bytes that there are, or a negative errno. */
+/* Reads text. Returns the number of bytes that could be read, or a negative errno. */
 long dtrace_text_read(struct file *file, u64 offset, void *out, size_t size)
 {
 	loff_t at = offset;
@@ -186,12 +202,17 @@ static void dtrace_carrier_register(struct dtrace_carrier *carrier)
 		dtrace_cpu_lost(DTRACE_LOSS_ROOM);
 }
 
-/* Some could not be set that nobody has waited for since. Kept by who sets and frees them, who holds the framework's lock. */
+/*
+ * Carriers that could not be set may still be in use: none of their firings was waited for yet.
+ * Protected by the framework's mutex.
+ */
 static bool dtrace_carriers_failed;
 
 /*
- * Sets breakpoints of one process, in the order of their addresses; each one's error tells of it. ETIMEDOUT: the program has kept its
- * memory for itself, or its pages could not be had in time. The caller keeps the files until dtrace_carriers_sync() after dtrace_carriers_clear().
+ * Sets breakpoints of one process, in the order of their addresses; the error of each carrier says
+ * how that went. -ETIMEDOUT: the program has held its mmap lock for too long, or its pages could
+ * not be had in time. The caller keeps the files until dtrace_carriers_sync() after
+ * dtrace_carriers_clear(). The framework's mutex is held. May sleep.
  */
 void dtrace_carriers_set(struct dtrace_carrier **all, size_t count)
 {
@@ -201,14 +222,14 @@ void dtrace_carriers_set(struct dtrace_carrier **all, size_t count)
 	for (n = 0; n < count; n++) {
 		struct dtrace_carrier *carrier = all[n];
 
-		/* It may have been tried before. */
+		/* The carrier may have been tried before. */
 		carrier->sought = false;
 		carrier->rewritten = false;
 		carrier->changed = false;
 		carrier->consumer.handler = dtrace_carrier_hit;
 		carrier->consumer.filter = dtrace_carrier_meant;
 		carrier->error = carrier->trap ? dtrace_trap_add(carrier) : 0;
-		/* One is left behind there. */
+		/* One that was left behind is still there. */
 		if (carrier->error == -EEXIST)
 			carrier->error = -ETIMEDOUT;
 	}
@@ -221,7 +242,7 @@ void dtrace_carriers_set(struct dtrace_carrier **all, size_t count)
 			dtrace_carrier_register(carrier);
 		if (!carrier->error)
 			continue;
-		/* It may have been hit in the meantime. */
+		/* It may have been hit meanwhile. */
 		carrier->failed |= carrier->answered;
 		dtrace_carriers_failed |= carrier->failed;
 		dtrace_trap_remove(carrier);
@@ -229,17 +250,17 @@ void dtrace_carriers_set(struct dtrace_carrier **all, size_t count)
 	dtrace_patience_over(&patience);
 }
 
-/* To be called before one that has failed to be set is freed. */
+/* Must be called before a carrier is freed that could not be set. May sleep. */
 void dtrace_carrier_settle(struct dtrace_carrier *carrier)
 {
-	/* One wait is for all of them. */
+	/* One wait serves all of them. */
 	if (carrier->failed && dtrace_carriers_failed) {
 		dtrace_carriers_failed = false;
 		dtrace_carriers_sync(true);
 	}
 }
 
-/* Takes breakpoints away until some time, as patience.c has it; whether uprobes had any. */
+/* Takes breakpoints away, as long as patience.c allows. Returns whether uprobes carried any. */
 bool dtrace_carriers_take(struct dtrace_carrier **all, size_t count, struct dtrace_patience *patience)
 {
 	bool uprobes = false;
@@ -251,7 +272,10 @@ bool dtrace_carriers_take(struct dtrace_carrier **all, size_t count, struct dtra
 
 		if (carrier->stays)
 			continue;
-		/* What is looked up for uprobes says whether a debugger's breakpoint stays: dtrace_watch_keeps(). */
+		/*
+		 * Before dtrace_trap_remove(), because dtrace_watch_keeps() looks the carrier up to
+		 * tell whether a debugger's breakpoint stays.
+		 */
 		if (carrier->state == DTRACE_CARRIED) {
 			uprobe_unregister_nosync(carrier->uprobe, &carrier->consumer);
 			uprobes = true;
@@ -263,8 +287,9 @@ bool dtrace_carriers_take(struct dtrace_carrier **all, size_t count, struct dtra
 }
 
 /*
- * They may be hit until dtrace_carriers_sync(), which is to wait for uprobes where this says so. Those that stay are to be given to
- * dtrace_carrier_leave() after that.
+ * Takes breakpoints away. They may be hit until dtrace_carriers_sync(), which must wait for uprobes
+ * if this returns true. Those that stay must be given to dtrace_carrier_leave() after that. The
+ * framework's mutex is held. May sleep.
  */
 bool dtrace_carriers_clear(struct dtrace_carrier **all, size_t count)
 {
@@ -275,7 +300,7 @@ bool dtrace_carriers_clear(struct dtrace_carrier **all, size_t count)
 	return uprobes;
 }
 
-/* Whether it was set and nobody has it any more. */
+/* Whether the breakpoint was set, and nobody has it any more. */
 bool dtrace_carrier_is_lost(const struct dtrace_carrier *carrier)
 {
 	return READ_ONCE(carrier->state) == DTRACE_GONE;

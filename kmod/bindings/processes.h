@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* SPDX-FileCopyrightText: The DTrace for Linux authors */
 
-/* Processes that probes are made in: their memory, the files that they run code of, and breakpoints there. */
+/*
+ * Processes in which probes are made: their memories, the files whose code they execute, and the
+ * breakpoints there.
+ */
 #ifndef _DTRACE_PROCESSES_H
 #define _DTRACE_PROCESSES_H
 
@@ -16,7 +19,7 @@
 struct dtrace_known;
 struct dtrace_memory;
 
-/* A mapping of text, and which offset its beginning has. */
+/* A mapping of text; `offset` is that of its start (dtrace_offset_of()). */
 struct dtrace_mapping {
 	struct file *file;
 	u64 start, end, offset;
@@ -36,75 +39,100 @@ u64 dtrace_program_end(void);
 long dtrace_text_read(struct file *file, u64 offset, void *out, size_t size);
 long dtrace_bare_read(struct mm_struct *mm, u64 address, u8 *out, size_t size);
 
-/* What a breakpoint is found by: a memory, and an address in it. */
+/* The key of a breakpoint: a memory, and an address in it. */
 struct dtrace_spot {
 	struct mm_struct *mm;
 	u64 address;
 };
 
-/* Who has a breakpoint. */
+/* Who has the breakpoint: the states of a carrier. */
 enum {
 	/* Nobody yet. */
 	DTRACE_UNSET,
-	/* We have written it. */
+	/* The module has written it. */
 	DTRACE_OWN,
-	/* The same, and somebody else has a uprobe there. */
+	/* The module has written it, and another tracer has a uprobe there. */
 	DTRACE_SHARED,
-	/* The same, and uprobes are taking theirs out. */
+	/* The module has written it, and uprobes are taking theirs out. */
 	DTRACE_LENT,
-	/* The kernel's uprobes. */
+	/* The kernel's uprobes carry it. */
 	DTRACE_CARRIED,
 	/* Nobody any more. */
 	DTRACE_GONE,
 };
 
-/* A breakpoint in the text of one process, and what is called where it is hit. */
+/* A breakpoint in the text of one process, and the callbacks for it. */
 struct dtrace_carrier {
 	struct uprobe_consumer consumer;
 	struct uprobe *uprobe;
 	struct dtrace_spot spot;
-	/* The file that it is in, and where there; the caller keeps it. None: see dtrace_is_bare(). */
+	/*
+	 * File that it is in, and its offset there. The caller keeps a reference to the file. NULL:
+	 * see dtrace_is_bare().
+	 */
 	struct file *file;
 	u64 offset;
-	/* Where in the file the program has a counter of breakpoints, for uprobes to count in, or us; 0 for none. */
+	/*
+	 * Offset in the file of the program's counter of listeners, in which uprobes or the module
+	 * count; 0: none.
+	 */
 	u64 counter;
-	/* The instruction, if a breakpoint of our own may be there; otherwise of no length. */
+	/* The instruction, if a breakpoint of our own may be there; otherwise `length` is 0. */
 	u8 code[15];
 	u8 length;
-	/* trap can do it as a rule. */
+	/* trap() can emulate the instruction as a rule. */
 	bool does;
-	/* It can be executed somewhere else. */
+	/* The instruction can be executed in a slot. */
 	bool moves;
-	/* Uprobes cannot have it, or would execute it as something else. */
+	/* Uprobes refuse the instruction, or would execute it as another one. */
 	bool uncarried;
-	/* It is a user's: uprobes get it only where somebody else has one at the place. */
+	/*
+	 * A member's: it is kept from uprobes unless another tracer has one at the place (INV-43).
+	 */
 	bool kept;
-	/* Somebody else seems to. */
+	/* Another tracer seems to have a uprobe there. */
 	bool joins;
-	/* Whether uprobes carry it because there is no room for it elsewhere. */
+	/* Uprobes carry it because there is no room for its slot. */
 	bool crowded;
-	/* They never have one there. */
+	/* Uprobes never have a breakpoint there. */
 	bool barred;
-	/* Called in the process, which may sleep. regs are what the instruction finds; what it leaves there is what the process goes on with. */
+	/*
+	 * Called in the process, and may sleep. `regs` are the registers that the instruction would
+	 * find; the process goes on with what hit() leaves there.
+	 */
 	void (*hit)(struct dtrace_carrier *carrier, struct pt_regs *regs);
 	/*
-	 * Called first, with interrupts off: whether it has done everything, the instruction included, or has the program come again. Then
-	 * hit is not called. Otherwise regs are as they were. None: hit alone is called. rest: who can do what this cannot.
+	 * Called first, with interrupts off. Returns true if it has done everything, the
+	 * instruction included, or has sent the program to come again; then hit() is not called.
+	 * Otherwise it leaves `regs` unchanged. NULL: hit() alone is called. `rest`: who can do
+	 * what trap() cannot (DTRACE_REST_*, or the address of a slot).
 	 */
 	bool (*trap)(struct dtrace_carrier *carrier, struct pt_regs *regs, u64 rest);
-	/* The same where a debugger has a breakpoint too: whether all is done but for the instruction, or the program is to come again. */
+	/*
+	 * Called instead of trap() if a debugger has a breakpoint there too. Returns true if all is
+	 * done but the instruction; false: the program is to come again.
+	 */
 	bool (*meet)(struct dtrace_carrier *carrier, struct pt_regs *regs);
-	/* Makes of the instruction what is executed at a slot in its stead, as many bytes as a slot has; false: that cannot be. */
+	/*
+	 * Makes the code that is executed at the slot in place of the instruction, DTRACE_SLOT_SIZE
+	 * bytes; false: that is impossible.
+	 */
 	bool (*move)(struct dtrace_carrier *carrier, u64 slot, u8 *bytes);
-	/* Called where the breakpoint had to be taken away: nobody can do what trap could not, or another instruction was written there. */
+	/*
+	 * Called if the breakpoint had to be taken away, because nobody could do what trap() could
+	 * not, or because another instruction was written there.
+	 */
 	void (*lose)(struct dtrace_carrier *carrier);
-	/* Frees it: it was left behind, and has gone now. */
+	/* Frees the carrier: its breakpoint was left behind, and has now been taken away. */
 	void (*free)(struct dtrace_carrier *carrier);
-	/* Why it could not be set; as long as that was not tried, for want of memory. */
+	/* Why it could not be set; -ENOMEM before it was tried. */
 	int error;
-	/* Its memory could not be had in time, so it has not been taken away. */
+	/*
+	 * It was not taken away, because its memory could not be locked in time, or its page was
+	 * not in memory.
+	 */
 	bool stays;
-	/* Its page is not in memory, or it is to be found out where its counter is. */
+	/* Its page is not in memory, or the address of its counter must be found first. */
 	bool missing;
 	/* It could not be set, and may have been hit meanwhile. */
 	bool failed;
@@ -119,18 +147,27 @@ struct dtrace_carrier {
 	/* Of patience.c. */
 	struct list_head left;
 	struct dtrace_known *known;
-	/* We have counted it. Where the counter is in the memory, if somebody has looked for it; 0 for nowhere. */
+	/*
+	 * The module has counted in the program's counter for it. `sought`: `counter_at` is the
+	 * counter's address in the memory, or 0 if there is none.
+	 */
 	bool counted, sought;
-	/* Of shown.c: what debuggers see in its place. Whether one has written that byte, and whether one was about to make another instruction there. */
+	/*
+	 * Of shown.c: the byte that debuggers see in its place; whether a debugger has written that
+	 * byte; and whether one was about to make another instruction of the code.
+	 */
 	u8 shown;
 	bool rewritten, changed;
 	u64 counter_at;
-	/* Of slots.c: where the instruction is executed if trap cannot do it; 0 for nowhere. */
+	/* Of slots.c: where the instruction is executed if trap() cannot emulate it; 0: nowhere. */
 	struct dtrace_area *area;
 	u64 slot;
 };
 
-/* Who can do what trap cannot: nobody, uprobes, or the program itself in a slot, whose address this is otherwise. */
+/*
+ * Who can do what trap() cannot: nobody, or uprobes. Any other value is the address of a slot, in
+ * which the program itself can.
+ */
 enum {
 	DTRACE_REST_NOBODY,
 	DTRACE_REST_UPROBES,
@@ -150,17 +187,23 @@ void dtrace_trap_remove(struct dtrace_carrier *carrier);
 int dtrace_traps_init(void);
 void dtrace_traps_exit(void);
 
-/* Memory of the current task, which a breakpoint has stopped: 1, 2, 4 or 8 bytes in one piece. -EFAULT where it is not there at once. */
+/*
+ * Load from and store to memory of the current task, which a breakpoint has stopped: 1, 2, 4 or 8
+ * bytes in one access. Do not sleep. -EFAULT: that is not possible without a fault.
+ */
 int dtrace_user_get(u64 addr, u32 size, u64 *value);
 int dtrace_user_put(u64 addr, u32 size, u64 value);
-/* The same of 8 bytes. */
+/* The same for 8 bytes. */
 int dtrace_user_get_word(u64 addr, u64 *value);
 int dtrace_user_put_word(u64 addr, u64 value);
-/* Stores, in one step for all processors, if the old value is still there: 1, or 0 if it is not. It lies on one cache line. */
+/*
+ * Stores `value`, atomically for all processors, if `old` is still there. Returns 1; 0: another
+ * value is there; or -EFAULT. The bytes lie on one cache line.
+ */
 int dtrace_user_swap(u64 addr, u32 size, u64 old, u64 value);
-/* Whether the page can be written at once. */
+/* Whether the page can be written to without a fault. Does not sleep. */
 bool dtrace_user_writable(u64 addr);
-/* Whether it can be written. May sleep. */
+/* Whether the byte can be written to. May sleep in a fault. */
 bool dtrace_user_touch(u64 addr);
 bool dtrace_user_shadowed(void);
 bool dtrace_user_flat(const struct pt_regs *regs);

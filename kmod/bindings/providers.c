@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * The bodies of providers.h. Lines that depend on the kernel's version stand here or in kmod/sys, nowhere else. This
- * object is built without ftrace: parts of it run in probe context.
+ * The bodies of providers.h. This object is built without ftrace, because parts of it run in probe
+ * context.
  */
 
 #include <linux/ftrace.h>
@@ -20,8 +20,9 @@
 #include "providers.h"
 
 /*
- * A kprobe is the one exported way to the address of a function that is not. One that is disabled leaves the code alone, so that there
- * is nothing to undo for which memory could be short.
+ * Finds the address of a function by a kprobe, which is the only exported way if the function is
+ * not exported. A disabled kprobe leaves the code alone, so there is nothing to undo for which
+ * memory could be short.
  */
 static uintptr_t dtrace_kprobe_address(const char *name)
 {
@@ -35,10 +36,16 @@ static uintptr_t dtrace_kprobe_address(const char *name)
 	return addr;
 }
 
-/* Where the kernel has a symbol, exported or not; 0: nowhere. False: nothing can be looked up. Sleeps. */
+/*
+ * Finds the address of a kernel symbol, exported or not; 0: there is no such symbol. False: nothing
+ * can be looked up. May sleep.
+ */
 bool dtrace_symbol(const char *name, uintptr_t *address)
 {
-	/* kallsyms_lookup_name(), which is not exported either. Placing a kprobe costs far more than a call of this function. */
+	/*
+	 * kallsyms_lookup_name(), which is not exported either. Placing a kprobe costs far more
+	 * than a call of this function.
+	 */
 	static uintptr_t by_name;
 	uintptr_t at = READ_ONCE(by_name);
 
@@ -53,10 +60,10 @@ bool dtrace_symbol(const char *name, uintptr_t *address)
 }
 
 /*
- * Calls each() for every place that ftrace can patch now (of one module if only is given), until it returns something
- * else than 0. The functions'
- * addresses are those of ftrace_rec_iter_start(), _next() and _record(), which are not exported; lock is ftrace_lock,
- * which guards their one iterator.
+ * Calls each() for every place that ftrace can patch now (in one module, if `only` is given), until
+ * it returns a value other than 0. `start`, `next` and `record` are the addresses of
+ * ftrace_rec_iter_start(), _next() and _record(), which are not exported; `lock` is ftrace_lock,
+ * which protects their single iterator. May sleep.
  */
 int dtrace_each_traceable(uintptr_t start, uintptr_t next, uintptr_t record, struct mutex *lock,
 			  struct module *only, int (*each)(void *data, uintptr_t ip), void *data)
@@ -77,8 +84,10 @@ int dtrace_each_traceable(uintptr_t start, uintptr_t next, uintptr_t record, str
 	return ret;
 }
 
-/* How far behind a function's first byte its place for ftrace may be. What is farther belongs to a function that the
- * linker dropped in favour of another. */
+/*
+ * How far behind a function's first byte ftrace's place may be. A place farther behind belongs to a
+ * function that the linker dropped in favour of another one.
+ */
 uintptr_t dtrace_traceable_offset(void)
 {
 #ifdef FTRACE_MCOUNT_MAX_OFFSET
@@ -89,8 +98,10 @@ uintptr_t dtrace_traceable_offset(void)
 }
 
 /*
- * The module whose code is at addr, kept from going; none if it is going already, or coming: where its start fails it is freed
- * whoever has kept it, and else it is told of. lookup is __module_text_address().
+ * The module whose code is at addr, with a reference that keeps it loaded; NULL: there is none, or
+ * it is going, or coming. A module that is coming is freed without regard to references if its init
+ * function fails, and is reported later if it succeeds. `lookup` is the address of
+ * __module_text_address().
  */
 struct module *dtrace_module_get(uintptr_t lookup, uintptr_t addr)
 {
@@ -106,7 +117,7 @@ void dtrace_module_put(struct module *mod)
 	module_put(mod);
 }
 
-/* Code that is freed when the module has started. */
+/* Whether the code is freed when the module has started. */
 bool dtrace_module_init_text(struct module *mod, uintptr_t addr)
 {
 	return within_module_init(addr, mod);
@@ -118,8 +129,8 @@ bool dtrace_module_owns(struct module *mod, uintptr_t addr)
 }
 
 /*
- * Calls each() for every module but ours that has started, with a reference that is each()'s to drop. modules and lock are
- * the kernel's own list and the mutex that guards it.
+ * Calls each() for every module but ours that has started, with a reference that each() must put.
+ * `modules` and `lock` are the kernel's list and module_mutex, which protects it.
  */
 void dtrace_each_module(struct list_head *modules, struct mutex *lock,
 			void (*each)(void *data, struct module *mod), void *data)
@@ -138,13 +149,16 @@ unsigned int dtrace_syscall_count(void)
 	return NR_syscalls;
 }
 
-/* What the kernel says of system call n; table is its pointer syscalls_metadata. False: there is no such call. */
+/*
+ * Describes system call n; `table` is the address of the kernel's pointer syscalls_metadata. False:
+ * there is no such call.
+ */
 bool dtrace_syscall_at(uintptr_t table, unsigned int n, struct dtrace_syscall *out)
 {
 	struct syscall_metadata **all = *(struct syscall_metadata ***)table;
 	const struct syscall_metadata *meta = all ? all[n] : NULL;
 
-	/* A call may stand in the table under several numbers. */
+	/* A call may be in the table under several numbers. */
 	if (!meta || meta->syscall_nr != n)
 		return false;
 	out->name = meta->name;
@@ -171,7 +185,10 @@ static void dtrace_events_walk(void *data)
 			events->each(events->data, call->tp, call->class->system);
 }
 
-/* Calls each() for every tracepoint that has an event, with the name of the event's subsystem, perhaps in another task. */
+/*
+ * Calls each() for every tracepoint that has an event, with the name of the event's subsystem;
+ * perhaps in another task. `lock` is event_mutex.
+ */
 void dtrace_each_event(struct list_head *all, struct mutex *lock,
 		       void (*each)(void *data, struct tracepoint *tp, const char *system), void *data)
 {
@@ -190,10 +207,11 @@ void dtrace_each_tracepoint(struct module *mod, void (*each)(struct tracepoint *
 }
 
 /*
- * Every tracepoint calls its probes with its own arguments, each of which takes one integer register or one stack slot.
- * Five fit into registers beside the data, so the first function serves all tracepoints that have no more: what they did
- * not pass is meaningless and not counted. Those with more need a function of just their number, for a slot that was not
- * passed may lie beyond the end of an interrupt's stack.
+ * Every tracepoint calls its probes with its own arguments, each of which takes one integer
+ * register or one stack slot. Five fit into registers beside `data`, so the first function serves
+ * all tracepoints with at most five; registers that were not passed hold nothing meaningful and are
+ * not counted in `nargs`. A tracepoint with more arguments needs a function for exactly their
+ * number, because a stack slot that was not passed may lie beyond the end of an interrupt's stack.
  */
 static void dtrace_tracepoint_hit5(void *data, u64 a0, u64 a1, u64 a2, u64 a3, u64 a4)
 {
@@ -274,19 +292,19 @@ void dtrace_tracepoint_unregister(struct tracepoint *tp, struct dtrace_tracepoin
 	dtrace_patch(dtrace_tracepoint_drop, &change);
 }
 
-/* Waits until no CPU is in a probe that was unregistered before. */
+/* Waits until no CPU is in a probe that was unregistered before. May sleep. */
 void dtrace_tracepoint_sync(void)
 {
 	tracepoint_synchronize_unregister();
 }
 
-/* The registers that the interrupt running on this CPU has stopped. */
+/* The registers of the code that the interrupt on this CPU has interrupted. */
 struct pt_regs *dtrace_irq_regs(void)
 {
 	return get_irq_regs();
 }
 
-/* What the function of a timer returns that shall expire again an interval later. */
+/* The return value of a timer's function for a timer that is to expire again an interval later. */
 enum hrtimer_restart dtrace_timer_again(struct hrtimer *timer, s64 interval)
 {
 	hrtimer_forward_now(timer, interval);

@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: The DTrace for Linux authors */
 
 /*
- * What the providers need of the kernel and the kernel's Rust bindings lack: inline functions, macros, headers that
- * rust/bindings leaves out, and functions that are not exported. bindgen reads this file; providers.c, thunk.S and
- * anchor.c hold the bodies.
+ * What the providers need of the kernel and its Rust bindings lack: inline functions, macros,
+ * headers that rust/bindings leaves out, and functions that are not exported. bindgen reads this
+ * file; providers.c, thunk.S and anchor.c hold the bodies.
  */
 #ifndef _DTRACE_PROVIDERS_H
 #define _DTRACE_PROVIDERS_H
@@ -50,9 +50,9 @@ bool dtrace_ia32_current(void);
 /* Tracepoints */
 struct dtrace_tracepoint_hook {
 	void (*hit)(struct dtrace_tracepoint_hook *hook, const u64 *args);
-	/* Called after all others. */
+	/* The hook is called after all others. */
 	bool last;
-	/* How many of the arguments count: at most DTRACE_TRACEPOINT_ARGS. */
+	/* Number of arguments that are meaningful: at most DTRACE_TRACEPOINT_ARGS. */
 	unsigned int nargs;
 };
 

@@ -2,17 +2,19 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * What processes that have ended had mapped.
+ * The mappings of processes that have ended (INV-16).
  *
- * Addresses in records are looked up later, when their process may be gone. So a process is marked when an address of it is recorded. When it
- * ends or executes another program, its mappings are noted, as long as some consumer wants that. Where there are too many, the oldest are
- * forgotten.
+ * Addresses in records are looked up later, when their process may have ended. So a process is
+ * marked when an address of it is recorded. When it ends or executes another program, its mappings
+ * are noted, as long as a consumer wants that. If there are too many, the oldest are forgotten.
  *
- * Of an executed file we hold the path, which keeps the file's contents. We do not hold what the process had opened: its locks must end with the
- * process. To drop a path may sleep, so a work item does it.
+ * For an executed file the path is held, which keeps the contents of the file. The files that the
+ * process had open are not held, because their locks must end with the process. Putting a path may
+ * sleep, so a work item does it.
  *
- * Marks are process ids in a table that any context may write to. Once a row is full, every process is noted. A mark that is made after
- * its process was noted stays until the last consumer goes; all that it does is to have a later process of that id noted.
+ * Marks are process ids in a table that can be written to in any context. Once a row is full, every
+ * process is noted. A mark that is made after its process was noted stays until the last consumer
+ * goes; its only effect is that a later process with that id is noted.
  */
 
 #include <linux/atomic.h>
@@ -36,55 +38,64 @@
 #define DTRACE_MARKS_BITS 12
 #define DTRACE_MARKS_WAYS 4
 
-/* Most processes, most of one number, and most mappings of all. */
+/* Most processes, most of one process id, and most mappings of all. */
 #define DTRACE_REMAINS_MAX 4096
 #define DTRACE_REMAINS_SAME 16
 #define DTRACE_PARTS_MAX 131072
 
-/* Most bytes of deleted files, which only we keep. */
+/* Most bytes of deleted files that only these paths keep. */
 #define DTRACE_HELD_MAX (256ULL << 20)
 
-/* A process with more mappings is not noted: to walk them would hold up the CPU. Of others so many are noted at most. */
+/*
+ * A process with more mappings than DTRACE_LOOKED_MAX is not noted, because a walk over them would
+ * hold up the CPU. Of any other process at most DTRACE_NOTED_MAX are noted.
+ */
 #define DTRACE_LOOKED_MAX 32768
 #define DTRACE_NOTED_MAX 4096
 
-/* A process that has ended. */
+/* A process that has ended, or has executed another program. */
 struct dtrace_remains {
 	struct list_head all;
 	struct hlist_node hash;
-	/* Mappings are numbered in the order in which they are noted: that of the first, which is never 0. */
+	/*
+	 * Number of the first mapping, never 0. All mappings are numbered in the order in which
+	 * they are noted.
+	 */
 	u64 first;
-	/* Which program of which process it was. */
+	/*
+	 * The process's start time and its number of execve() calls: which program of which process
+	 * it was.
+	 */
 	u64 born, executed;
-	/* Bytes of its deleted files. */
+	/* Size of its deleted executable files, in bytes. */
 	u64 held;
 	u32 pid;
 	u32 count;
 	struct dtrace_part parts[];
 };
 
-/* How many consumers want this. */
+/* Number of consumers that want mappings noted. */
 static atomic_t dtrace_keepers = ATOMIC_INIT(0);
 static DEFINE_MUTEX(dtrace_keepers_lock);
 
 static u32 dtrace_marks[1 << DTRACE_MARKS_BITS][DTRACE_MARKS_WAYS];
-/* A mark found its row full. */
+/* A process could not be marked, because its row was full. */
 static bool dtrace_marks_full;
 
-/* Protects what follows. Taken in task context only; dentry locks nest in it. */
+/* Protects what follows. Taken in task context only; dentry locks are taken under it. */
 static DEFINE_SPINLOCK(dtrace_remains_lock);
 static DEFINE_HASHTABLE(dtrace_remains, 8);
 static LIST_HEAD(dtrace_remains_all);
 static u64 dtrace_remains_last;
 static unsigned long dtrace_remains_count, dtrace_parts_count;
 static u64 dtrace_held_count;
-/* What is forgotten and not yet freed. */
+/* Entries that were forgotten and are to be freed. */
 static LIST_HEAD(dtrace_remains_old);
 
 static void dtrace_remains_free_old(struct work_struct *work);
 static DECLARE_WORK(dtrace_remains_work, dtrace_remains_free_old);
 
-/* An address of the current process is being recorded. In any context. */
+/* Marks the current process, because an address of it is being recorded. In any context. */
 void dtrace_remains_mark(void)
 {
 	u32 pid = current->tgid, *row;
@@ -96,14 +107,14 @@ void dtrace_remains_mark(void)
 	for (n = 0; n < DTRACE_MARKS_WAYS; n++)
 		if (READ_ONCE(row[n]) == pid)
 			return;
-	/* An interrupt in between may mark it twice; both are taken away together. */
+	/* An interrupt in between may mark the process twice; both marks are removed together. */
 	for (n = 0; n < DTRACE_MARKS_WAYS; n++)
 		if (!READ_ONCE(row[n]) && !cmpxchg(&row[n], 0, pid))
 			return;
 	WRITE_ONCE(dtrace_marks_full, true);
 }
 
-/* Whether the process was marked; it is not any more. */
+/* Whether the process was marked; removes the mark. */
 static bool dtrace_remains_unmark(u32 pid)
 {
 	u32 *row = dtrace_marks[hash_32(pid, DTRACE_MARKS_BITS)];
@@ -118,12 +129,12 @@ static bool dtrace_remains_unmark(u32 pid)
 	return marked;
 }
 
-/* Of what a mapping is. */
+/* The kind of a mapping. */
 static u8 dtrace_part_kind(const struct vm_area_struct *vma)
 {
 	const struct file *file = vma->vm_file;
 
-	/* That of programs of 32 bits is another one, which who asks may not have. */
+	/* The vdso of 32-bit programs is another one, which the consumer's task may not have. */
 	if (!file)
 		return vma->vm_ops && vma->vm_start == (unsigned long)vma->vm_mm->context.vdso && dtrace_mm_is_long(vma->vm_mm) ?
 			DTRACE_PART_VDSO : DTRACE_PART_NONE;
@@ -132,7 +143,10 @@ static u8 dtrace_part_kind(const struct vm_area_struct *vma)
 	return DTRACE_PART_FILE;
 }
 
-/* Notes a mapping if it is code, or lies behind code of the same file, which has variables there. */
+/*
+ * Notes a mapping if it is code, or follows code of the same file, because the file's variables are
+ * there.
+ */
 static void dtrace_remains_add(struct dtrace_remains *remains, const struct vm_area_struct *vma, const struct file **code)
 {
 	bool is_code = vma->vm_flags & VM_EXEC;
@@ -159,7 +173,10 @@ static void dtrace_remains_add(struct dtrace_remains *remains, const struct vm_a
 		remains->held += i_size_read(file_inode(vma->vm_file));
 }
 
-/* What a memory has mapped, whose lock is held. Does not sleep. */
+/*
+ * Notes the mappings of a memory; NULL: that is not possible. The mmap lock is held. Does not
+ * sleep.
+ */
 static struct dtrace_remains *dtrace_remains_of(struct mm_struct *mm)
 {
 	const struct file *code = NULL;
@@ -183,7 +200,10 @@ static struct dtrace_remains *dtrace_remains_of(struct mm_struct *mm)
 			break;
 		dtrace_remains_add(remains, vma, &code);
 	}
-	/* What is kept is counted by its parts, of which most programs have a few. */
+	/*
+	 * The array was allocated for the largest number of mappings; a copy of the exact size
+	 * saves memory.
+	 */
 	exact = kmemdup(remains, struct_size(remains, parts, remains->count), GFP_NOWAIT | __GFP_NOWARN);
 	if (!exact)
 		return remains;
@@ -191,7 +211,7 @@ static struct dtrace_remains *dtrace_remains_of(struct mm_struct *mm)
 	return exact;
 }
 
-/* Frees what was forgotten. */
+/* Frees the entries that were forgotten. */
 static void dtrace_remains_free_old(struct work_struct *work)
 {
 	struct dtrace_remains *remains, *next;
@@ -209,7 +229,7 @@ static void dtrace_remains_free_old(struct work_struct *work)
 	}
 }
 
-/* Under the lock. */
+/* dtrace_remains_lock is held. */
 static void dtrace_remains_forget(struct dtrace_remains *remains)
 {
 	list_move_tail(&remains->all, &dtrace_remains_old);
@@ -219,7 +239,7 @@ static void dtrace_remains_forget(struct dtrace_remains *remains)
 	dtrace_held_count -= remains->held;
 }
 
-/* Under the lock: the oldest go until the rest is within the limits. */
+/* Forgets the oldest entries until the rest is within the limits. dtrace_remains_lock is held. */
 static void dtrace_remains_make_room(void)
 {
 	while (dtrace_remains_count > DTRACE_REMAINS_MAX || dtrace_parts_count > DTRACE_PARTS_MAX ||
@@ -227,7 +247,10 @@ static void dtrace_remains_make_room(void)
 		dtrace_remains_forget(list_first_entry(&dtrace_remains_all, struct dtrace_remains, all));
 }
 
-/* Under the lock: whether this program of this process is not noted yet. Of many with its number the oldest goes. */
+/*
+ * Whether this program of this process is not noted yet. If there are too many of its process id,
+ * forgets the oldest. dtrace_remains_lock is held.
+ */
 static bool dtrace_remains_admit(const struct dtrace_remains *new)
 {
 	struct dtrace_remains *remains, *oldest = NULL;
@@ -247,10 +270,10 @@ static bool dtrace_remains_admit(const struct dtrace_remains *new)
 	return true;
 }
 
-/* Under the lock. */
+/* dtrace_remains_lock is held. */
 static void dtrace_remains_insert(struct dtrace_remains *remains)
 {
-	/* Each consumer's hooks tell of a process, where all processes are noted. */
+	/* If all processes are noted, each consumer's hooks report the same process. */
 	if (!dtrace_remains_admit(remains)) {
 		list_add(&remains->all, &dtrace_remains_old);
 		return;
@@ -265,7 +288,7 @@ static void dtrace_remains_insert(struct dtrace_remains *remains)
 	dtrace_remains_make_room();
 }
 
-/* The current process is about to lose its memory. Does not sleep. */
+/* Notes the mappings of the current process, which is about to lose its memory. Does not sleep. */
 void dtrace_remains_note(void)
 {
 	struct mm_struct *mm = current->mm;
@@ -274,7 +297,10 @@ void dtrace_remains_note(void)
 
 	if (!mm || !dtrace_remains_unmark(current->tgid))
 		return;
-	/* No thread of the process changes its mappings now. Another process may, rarely: then nothing is noted. */
+	/*
+	 * No other thread of the process changes its mappings now. Another process may, rarely;
+	 * then nothing is noted.
+	 */
 	if (!mmap_read_trylock(mm))
 		return;
 	remains = dtrace_remains_of(mm);
@@ -289,7 +315,10 @@ void dtrace_remains_note(void)
 		schedule_work(&dtrace_remains_work);
 }
 
-/* One consumer more wants this, or one less, who does not tell of processes any more. */
+/*
+ * Counts one more consumer that wants mappings noted, or one less, whose hooks report no processes
+ * any more. May sleep.
+ */
 void dtrace_remains_keep(bool keep)
 {
 	struct dtrace_remains *remains, *next;
@@ -308,8 +337,8 @@ void dtrace_remains_keep(bool keep)
 }
 
 /*
- * What the process of that number had mapped, or those one after another: the next after the mapping that is numbered so, whose number it is
- * then. The caller owns the path. ENOENT: there is nothing more.
+ * Returns the next mapping of ended processes with this id: the first one whose number is greater
+ * than *after, which becomes its number. The caller must put the path. -ENOENT: there is none.
  */
 int dtrace_remains_next(u32 pid, u64 *after, struct dtrace_part *part)
 {
@@ -331,7 +360,10 @@ int dtrace_remains_next(u32 pid, u64 *after, struct dtrace_part *part)
 	return 0;
 }
 
-/* A descriptor of a part's file, whose path is the caller's no more. */
+/*
+ * Opens a part's file in the current process, and puts the part's path. Returns the descriptor or a
+ * negative errno.
+ */
 int dtrace_part_open(struct dtrace_part *part)
 {
 	int fd = get_unused_fd_flags(O_CLOEXEC);

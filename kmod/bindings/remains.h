@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* SPDX-FileCopyrightText: The DTrace for Linux authors */
 
-/* What processes that have ended had mapped. */
+/* The mappings of processes that have ended (INV-16). */
 #ifndef _DTRACE_REMAINS_H
 #define _DTRACE_REMAINS_H
 
 #include <linux/path.h>
 #include <linux/types.h>
 
-/* Of what a part is. */
+/* Kinds of mappings. */
 enum {
-	/* Memory, or a file that nobody is given. */
+	/* Anonymous memory, or a file that no consumer is given. */
 	DTRACE_PART_NONE,
 	DTRACE_PART_FILE,
-	/* The kernel's own code for processes. */
+	/* The vdso: the kernel's own code for processes. */
 	DTRACE_PART_VDSO,
 };
 
 /* What was mapped at a range of addresses. */
 struct dtrace_part {
 	u64 start, end;
-	/* Where in the file the range begins. */
+	/* Offset in the file of the start of the range. */
 	u64 offset;
-	/* Of a file. Who has the part keeps it. */
+	/* If it is a file's; the owner of the part holds a reference. */
 	struct path path;
 	u8 kind;
 	bool is_code;

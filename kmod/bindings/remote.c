@@ -2,21 +2,27 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * Memory of a process that need not run on this CPU, in any context, without a lock or a reference.
+ * Reads memory of a process that need not run on this CPU, in any context, without a lock or a
+ * reference (INV-18).
  *
- * Its page tables are walked from its own root, and the page is read where the kernel maps all memory. Nothing keeps that process
- * from ending meanwhile: mm_struct and root are freed at once, tables when interrupts are on again (pagetables.c), pages by whoever
- * unmaps them. So all of it is loaded with care, and is believed only by what is seen afterwards:
+ * The process's page tables are walked from its own root, and the page is read in the direct map.
+ * Nothing keeps the process from ending meanwhile: mm_struct and root are freed at once, tables
+ * when interrupts are on again (pagetables.c), pages when they are unmapped. So all of these are
+ * read by loads that may fault, and the result counts only if a later look confirms it:
  *
- * - A page was the address space's while it was read, if the tables lead to it before and after.
- * - The tables were the address space's, and so was what mm_struct says, if a thread has the same one before and after, for who has
- *   one keeps it. That, and whether the arguments are where they were, is for the caller to see.
+ * - A page belonged to the address space while it was read if the tables lead to it before and
+ *   after.
+ * - The tables belonged to the address space, and mm_struct was valid, if a thread has the same
+ *   mm_struct before and after, because a task that has one holds a reference. The caller must
+ *   check that, and whether the arguments are where they were.
  *
- * Else it may be anybody's memory, and is thrown away. Between two looks at one entry a page could go elsewhere and come back. It
- * would have to be unmapped, freed, allocated twice and mapped at the same address, while some hundred bytes are copied.
+ * Otherwise the result may be anybody's memory, and is thrown away. Between two looks at one entry,
+ * a page could be replaced and come back: it would have to be unmapped, freed, allocated twice and
+ * mapped at the same address while some hundred bytes are copied.
  *
- * A page that is not in memory is not brought in. One that NUMA balancing has taken all rights from, to see who comes, is there. What
- * may be a device's, or what the kernel itself does not map as memory, is not read: special mappings, pages of devices, memfd_secret(2).
+ * A page that is not in memory is not brought. A page whose access rights NUMA balancing has
+ * removed, to see which CPU uses it, is in memory. What may be a device's, and what the kernel does
+ * not map as memory itself, is not read: special mappings, pages of devices, memfd_secret(2).
  */
 
 #include <linux/mm.h>
@@ -27,7 +33,10 @@
 #include "pagetables.h"
 #include "remote.h"
 
-/* Where the process of a thread has its arguments: mm is 0 where it has no memory, as with a kernel thread that has borrowed some. */
+/*
+ * Finds the arguments of a thread's process. `mm` is 0 if it has no memory of its own, as a kernel
+ * thread that has borrowed one.
+ */
 int dtrace_task_args(struct dtrace_task_args *out, u64 task)
 {
 	const struct task_struct *t = (const struct task_struct *)task;
@@ -35,7 +44,10 @@ int dtrace_task_args(struct dtrace_task_args *out, u64 task)
 	unsigned int flags;
 
 	*out = (struct dtrace_task_args){};
-	/* What was read of the memory comes before what is read now. */
+	/*
+	 * The loads of the memory's contents come before the loads here, so that the caller can
+	 * compare.
+	 */
 	smp_rmb();
 	if (LOAD(flags, &t->flags) || LOAD(mm, &t->mm))
 		return -EFAULT;
@@ -47,7 +59,7 @@ int dtrace_task_args(struct dtrace_task_args *out, u64 task)
 	return 0;
 }
 
-/* The name of the process of a thread, TASK_COMM_LEN bytes. */
+/* The name of a thread's process, TASK_COMM_LEN bytes. */
 int dtrace_task_name(char *out, u64 task)
 {
 	struct task_struct *leader;
@@ -57,7 +69,7 @@ int dtrace_task_name(char *out, u64 task)
 	return dtrace_load(out, (u64)leader->comm, TASK_COMM_LEN);
 }
 
-/* Whether this is memory of a process, and no device's. */
+/* Whether a mapping is memory of a process, and not a device's. */
 static bool dtrace_is_process_memory(const struct dtrace_mapping *mapping)
 {
 	typeof_member(struct page, flags) flags;
@@ -70,7 +82,7 @@ static bool dtrace_is_process_memory(const struct dtrace_mapping *mapping)
 	       !memdesc_is_zone_device(flags) && !(flags.f & BIT(PG_reserved));
 }
 
-/* Loads bytes of one page. */
+/* Loads bytes that lie on one page. */
 static int dtrace_remote_load_page(void *out, const pgd_t *root, u64 addr, size_t size)
 {
 	struct dtrace_mapping before, after;
@@ -83,7 +95,7 @@ static int dtrace_remote_load_page(void *out, const pgd_t *root, u64 addr, size_
 	return dtrace_mapping_of(&after, root, addr) && after.pfn == before.pfn ? 0 : -EFAULT;
 }
 
-/* Loads what the address space has at addr. */
+/* Loads what the address space `mm` has at addr. */
 int dtrace_remote_load(void *out, u64 mm, u64 addr, size_t size)
 {
 	pgd_t *root;

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: The DTrace for Linux authors */
 
 /*
- * Other processes and their memory. Addresses of records may be anything. What returns an int gives 0, or -EFAULT where something
- * could not be loaded.
+ * Other processes and their memory (INV-18). Addresses that come from records may be anything.
+ * Functions that return an int return 0, or -EFAULT if something could not be loaded.
  */
 #ifndef _DTRACE_REMOTE_H
 #define _DTRACE_REMOTE_H
@@ -11,9 +11,9 @@
 #include <linux/types.h>
 
 struct dtrace_task_args {
-	/* A struct mm_struct, 0 where there is none. */
+	/* Address of a struct mm_struct; 0: none. */
 	u64 mm;
-	/* Of its memory. */
+	/* Addresses in its memory. */
 	u64 begin;
 	u64 end;
 };

@@ -2,19 +2,23 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * Hooks on the returns of functions, by the kernel's own rethook: where the function was entered its return address
- * is replaced by that of the kernel's trampoline, and a node on a list of the task's keeps the true one for the
- * trampoline and for the unwinder. To arm and to disarm is thus a matter of the entry alone: nothing is registered,
- * no static key switches, and no task gets a stack for it.
+ * Hooks on the returns of functions, by the kernel's rethook: at the entry of a function its return
+ * address is replaced by that of the kernel's trampoline, and a node on a list of the task keeps
+ * the original for the trampoline and for the unwinder. So arming and disarming concern the entry
+ * alone: nothing is registered, no static key is switched, and no task gets a stack for it.
  *
- * The nodes come from a pool of fixed size, and a call takes one for as long as it lasts, even if it sleeps for days. Calls of which users alone
- * are told, who may have any number of them asleep, have a pool of their own.
- * A call that finds none, that comes in an NMI (which may come in the midst of giving a node back) or out of RCU's
- * sight is not hooked and counted. So is one while the machine goes to sleep: functions that put it to sleep never return, what
- * wakes it returns in their place, and would take the first node that is left of them for its own.
+ * The nodes come from a pool of fixed size, and a call holds one for as long as it lasts, even if
+ * it sleeps for days. Calls that concern members alone have a pool of their own, because a member
+ * may have any number of calls asleep (INV-29).
  *
- * The trampoline is the kernel's. So a task may sleep in a hooked function while the module goes: once the rethook
- * is stopped the trampoline calls us no more, and frees what is left.
+ * A call is not hooked, and is counted, if no node is free, if it comes in an NMI (which may
+ * interrupt the return of a node to its pool), or if RCU is not watching. The same holds while the
+ * machine goes to sleep: a function that puts it to sleep never returns, the code that wakes it
+ * returns in its place, and would take the next node on the list for its own.
+ *
+ * The trampoline is the kernel's. So a task may sleep in a hooked function while the module goes:
+ * once the rethook is stopped, the trampoline calls the module no more, and frees the remaining
+ * nodes.
  */
 
 #include <linux/context_tracking.h>
@@ -36,7 +40,7 @@
 struct dtrace_return {
 	struct rethook_node node;
 	uintptr_t ip;
-	/* The argument that the function was called with first: what it works on, as a rule. */
+	/* The first argument of the call: usually the object that the function works on. */
 	unsigned long first;
 };
 
@@ -50,8 +54,9 @@ static void dtrace_return_leave(struct rethook_node *node, void *data, unsigned 
 }
 
 /*
- * As many as there may be calls at a time: what a thousand tasks of a common depth need, and more on a large machine.
- * Every CPU has room for pointers to all of them, which many CPUs shall not make a burden.
+ * Number of calls that can be hooked at a time: what a thousand tasks with stacks of a common depth
+ * need, and more on a large machine. Every CPU has room for pointers to all nodes, so the number is
+ * reduced if there are many CPUs.
  */
 static int dtrace_returns_nodes(void)
 {
@@ -62,7 +67,7 @@ static int dtrace_returns_nodes(void)
 	return nodes;
 }
 
-/* One CPU is left, with interrupts off. */
+/* Only one CPU is left, with interrupts off. */
 static int dtrace_returns_suspend(void *data)
 {
 	struct dtrace_returns *r = data;
@@ -83,7 +88,7 @@ static const struct syscore_ops dtrace_returns_sleep = {
 	.resume = dtrace_returns_resume,
 };
 
-/* Users' pool is such a part of the others'. */
+/* The members' pool has one node for so many of the other pool. */
 #define DTRACE_RETURNS_OF_USERS 8
 
 static struct rethook *dtrace_returns_pool(struct dtrace_returns *r, int nodes)
@@ -92,7 +97,7 @@ static struct rethook *dtrace_returns_pool(struct dtrace_returns *r, int nodes)
 					     sizeof(struct dtrace_return), nodes, 0);
 }
 
-/* Makes hooking possible, if it is not yet. */
+/* Makes hooking possible, if it is not yet. Returns 0 or a negative errno. May sleep. */
 int dtrace_returns_start(struct dtrace_returns *r)
 {
 	struct rethook *rh, *users = NULL;
@@ -119,9 +124,11 @@ int dtrace_returns_start(struct dtrace_returns *r)
 }
 
 /*
- * Hooks the return of the function, patched at ip, at whose entry regs were saved; or counts that it could not. of_users: nobody but users is told.
- * False: somebody is to be told, which cannot be out of RCU's sight. What a CPU calls that goes may never return, and would leave its node on the
- * list of the idle task.
+ * Hooks the return of a function, patched at ip, at whose entry `regs` were saved. If that is
+ * impossible, counts it, and returns false if consumers must be notified; while RCU is not watching
+ * they cannot be, so the result is true. `of_users`: the call concerns members alone. A CPU that
+ * goes offline does not count as watched either: what it calls may never return, and would leave
+ * its node on the list of the idle task.
  */
 bool dtrace_returns_hook(struct dtrace_returns *r, uintptr_t ip, struct pt_regs *regs, bool of_users)
 {
@@ -130,7 +137,10 @@ bool dtrace_returns_hook(struct dtrace_returns *r, uintptr_t ip, struct pt_regs 
 	unsigned long flags;
 	bool watched;
 
-	/* An interrupt between address and list would see a stack that it cannot unwind. */
+	/*
+	 * An interrupt after the address was replaced and before the node is on the list would find
+	 * a stack that it cannot unwind.
+	 */
 	raw_local_irq_save(flags);
 	watched = dtrace_cpu_watched();
 	if (of_users && rh && r->users)
@@ -149,8 +159,8 @@ bool dtrace_returns_hook(struct dtrace_returns *r, uintptr_t ip, struct pt_regs 
 }
 
 /*
- * Where the function returns to at whose entry regs were saved, if that is the trampoline: the place was the hooked function's that
- * has jumped to it. 0: there is none, after all.
+ * The address that the function at whose entry `regs` were saved returns to, if its return address
+ * is the trampoline: a hooked function has jumped to it. 0: there is none after all.
  */
 uintptr_t dtrace_returns_caller(struct dtrace_returns *r, struct pt_regs *regs)
 {
@@ -159,7 +169,10 @@ uintptr_t dtrace_returns_caller(struct dtrace_returns *r, struct pt_regs *regs)
 	return dtrace_call(r->find, (uintptr_t)current, kernel_stack_pointer(regs), (uintptr_t)&at, 0, 0);
 }
 
-/* Ends hooking for good: waits until no CPU is in leave(). Nobody may be in dtrace_returns_hook(). */
+/*
+ * Ends hooking for good, and waits until no CPU is in leave(). The caller ensures that no CPU is in
+ * dtrace_returns_hook(). May sleep.
+ */
 void dtrace_returns_end(struct dtrace_returns *r)
 {
 	if (!r->rethook)

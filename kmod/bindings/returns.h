@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* SPDX-FileCopyrightText: The DTrace for Linux authors */
 
-/* Hooks on the returns of functions; returns.c says how. */
+/* Hooks on the returns of functions; returns.c says how they work. */
 #ifndef _DTRACE_RETURNS_H
 #define _DTRACE_RETURNS_H
 
@@ -10,18 +10,27 @@
 #include <linux/types.h>
 
 struct dtrace_returns {
-	/* A call of the function patched at ip returns value to caller; first was its first argument. */
+	/*
+	 * Called when a call of the function patched at ip returns `value` to `caller`; `first` was
+	 * its first argument. Preemption is off.
+	 */
 	void (*leave)(struct dtrace_returns *r, uintptr_t ip, uintptr_t caller, unsigned long value,
 		      unsigned long first);
-	/* Addresses of rethook_alloc(), rethook_hook(), rethook_stop(), rethook_free() and rethook_find_ret_addr(). */
+	/*
+	 * Addresses of rethook_alloc(), rethook_hook(), rethook_stop(), rethook_free() and
+	 * rethook_find_ret_addr().
+	 */
 	uintptr_t alloc, hook, stop, free, find;
-	/* The address of what hooked functions return to. */
+	/* Address that hooked functions return to. */
 	uintptr_t trampoline;
-	/* Users may be told of calls. */
+	/* Calls may concern members alone. */
 	bool has_users;
-	/* The kernel's struct rethook; none before dtrace_returns_start(). Another one for calls of which users alone are told. */
+	/*
+	 * The kernel's struct rethook; NULL before dtrace_returns_start(). `users`: another one,
+	 * for calls that concern members alone.
+	 */
 	void *rethook, *users;
-	/* Told when the machine goes to sleep, and wakes. */
+	/* Called when the machine goes to sleep, and when it wakes. */
 	struct syscore sleep;
 	bool asleep;
 };

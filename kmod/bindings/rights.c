@@ -4,15 +4,19 @@
 /*
  * The bodies of rights.h.
  *
- * The kernel's answers (answers.c) are about the current task: Yama asks whose descendant the other is. So the consumer's own task is asked,
- * with the credentials that were those of its opener: in its control calls; at any other time by work that it does on its way to user mode,
- * for which it is woken. Of itself it has nothing to say once it executes another program than the one that has opened the file.
+ * The kernel's answers (answers.c) concern the current task as well: Yama considers whose
+ * descendant the traced task is. So the question is asked in the consumer's own task, with the
+ * credentials that its opener had: in its control calls, and at any other time by task work on its
+ * way to user mode, for which the task is woken. About itself the consumer's process may answer
+ * only as long as it executes the program that opened the file.
  *
- * A thread of which nothing is known fires nothing, and is asked about before it goes back to its program: it waits for that, for a moment.
- * Whoever is about to have other credentials is so at once, and who begins, by fork() or execve(), before it executes anything. Whether a process
- * is dumpable is looked at when a probe fires.
+ * A thread of which nothing is known fires nothing, and is asked about before it returns to its
+ * program; it waits for the answer for a moment. A thread that is about to get other credentials is
+ * asked about at once, and one that begins, by fork() or execve(), before it executes anything.
+ * Whether a process is dumpable is looked up when a probe fires.
  *
- * With the framework's mutex held nobody waits for a process: one that executes a program may be long about it, as may what it closes by that.
+ * With the framework's mutex held nothing waits for a process: an execve() may take long, as may
+ * the closing of files that it causes.
  */
 
 #include <linux/bitops.h>
@@ -37,53 +41,62 @@
 #include "providers.h"
 #include "rights.h"
 
-/* Threads that wait for an answer, at a time. */
+/* Number of threads that may wait for an answer at a time. */
 #define DTRACE_ASKS 64
-/* How long one waits, ms. */
+/* How long a thread waits, in ms. */
 #define DTRACE_ASK_TIME 200
-/* How many are looked for at a time. */
+/* Number of threads that are looked for at a time. */
 #define DTRACE_ASK_BATCH 32
 
-/* A thread that is to be asked about before it goes back to its program. */
+/* A thread that is to be asked about before it returns to its program. */
 struct dtrace_ask {
 	struct callback_head work;
 	struct list_head node;
 	struct dtrace_rights *rights;
 	struct task_struct *task;
 	struct completion over;
-	/* It is being asked about. */
+	/* The question is being asked. */
 	bool begun;
-	/* What was known is void. */
+	/* Earlier answers are void. */
 	bool anew;
-	/* How often it has fired meanwhile. */
+	/* How often the thread has fired meanwhile. */
 	atomic_t fired;
 };
 
 struct dtrace_rights {
 	refcount_t count;
-	/* Who has opened the consumer's file. */
+	/* Identity of the task that opened the consumer's file. */
 	struct dtrace_identity user;
 	struct dtrace_answers answers;
-	/* Over what follows. */
+	/* Protects what follows. */
 	spinlock_t lock;
-	/* Who is asked, and its process. */
+	/* The task in which questions are asked, and its process. */
 	struct task_struct *seat;
 	struct pid *process;
 	struct list_head waiting;
 	struct callback_head kick;
-	/* The thread that the kick is queued for, which is there as long as it is. */
+	/*
+	 * The thread that the kick is queued for; NULL: it is not queued. The thread exists as long
+	 * as the kick is queued.
+	 */
 	struct task_struct *kicked;
-	/* Nobody is asked any more. */
+	/* No question is asked any more. */
 	bool closed;
-	/* Somebody has waited in vain: nobody waits until it answers again. */
+	/* A thread has waited in vain, so none waits until the consumer's task answers again. */
 	bool in_vain;
-	/* How often a thread has fired that was then asked about in vain; once at least for each time. */
+	/*
+	 * Number of firings of threads that were then asked about in vain; at least one for each
+	 * time.
+	 */
 	atomic64_t unanswered;
 	unsigned long taken[BITS_TO_LONGS(DTRACE_ASKS)];
 	struct dtrace_ask asks[DTRACE_ASKS];
 };
 
-/* Whether the task looks like one of the user's own. The kernel itself would say no to any other. */
+/*
+ * Whether the task looks like one that belongs to the opener's user. For any other task the kernel
+ * would answer no.
+ */
 static bool dtrace_rights_seem(struct dtrace_rights *rights, struct task_struct *task)
 {
 	bool seem;
@@ -94,7 +107,7 @@ static bool dtrace_rights_seem(struct dtrace_rights *rights, struct task_struct 
 	return seem;
 }
 
-/* Whether the current task is of the process that is asked. */
+/* Whether the current task belongs to the process in which questions are asked. */
 static bool dtrace_rights_is_asked(struct dtrace_rights *rights)
 {
 	return READ_ONCE(rights->process) == task_tgid(current);
@@ -110,7 +123,10 @@ static void dtrace_rights_put(struct dtrace_rights *rights)
 	kvfree(rights);
 }
 
-/* The consumer's task answers those who wait, for a kick that is not queued any more. One that ends has nothing to say. */
+/*
+ * Answers the threads that wait, in the consumer's task; ends the reference and the call of a kick
+ * that is no longer queued. A task that is exiting answers nothing.
+ */
 static void dtrace_rights_answer_all(struct dtrace_rights *rights)
 {
 	struct dtrace_ask *ask;
@@ -133,7 +149,10 @@ static void dtrace_rights_answer_all(struct dtrace_rights *rights)
 	dtrace_call_ended();
 }
 
-/* The kick runs. Only this and dtrace_rights_unkick() clear `kicked`: while it is set the kick is queued, and may not be queued again. */
+/*
+ * The kick runs. Only this and dtrace_rights_unkick() clear `kicked`: while it is set, the kick is
+ * queued and must not be queued again.
+ */
 static void dtrace_rights_answer(struct callback_head *work)
 {
 	struct dtrace_rights *rights = container_of(work, struct dtrace_rights, kick);
@@ -145,7 +164,7 @@ static void dtrace_rights_answer(struct callback_head *work)
 	dtrace_rights_answer_all(rights);
 }
 
-/* Queues the kick for a thread. rights->lock is held. */
+/* Queues the kick for a thread; false: the thread is exiting. rights->lock is held. */
 static bool dtrace_rights_kick_one(struct dtrace_rights *rights, struct task_struct *task)
 {
 	if (task_work_add(task, &rights->kick, TWA_SIGNAL))
@@ -154,7 +173,7 @@ static bool dtrace_rights_kick_one(struct dtrace_rights *rights, struct task_str
 	return true;
 }
 
-/* Has the consumer's task answer. False: it has ended. */
+/* Makes the consumer's task answer. False: it has ended. */
 static bool dtrace_rights_kick(struct dtrace_rights *rights)
 {
 	struct task_struct *leader = NULL;
@@ -168,7 +187,10 @@ static bool dtrace_rights_kick(struct dtrace_rights *rights)
 		init_task_work(&rights->kick, dtrace_rights_answer);
 		kicked = dtrace_rights_kick_one(rights, rights->seat);
 		if (!kicked) {
-			/* A thread that has ended does not keep its group_leader. */
+			/*
+			 * A thread that has ended may have lost its group_leader, so the leader is
+			 * found by the process.
+			 */
 			leader = get_pid_task(rights->process, PIDTYPE_TGID);
 			kicked = leader && dtrace_rights_kick_one(rights, leader);
 		}
@@ -182,7 +204,10 @@ static bool dtrace_rights_kick(struct dtrace_rights *rights)
 	return false;
 }
 
-/* Takes the kick back where it has not been done. True: a reference and a call are the caller's to end. rights->lock is held. */
+/*
+ * Takes the kick back if it has not begun. True: the caller must put its reference and end its
+ * call. rights->lock is held.
+ */
 static bool dtrace_rights_unkick(struct dtrace_rights *rights)
 {
 	struct task_struct *task = rights->kicked;
@@ -209,7 +234,10 @@ static void dtrace_ask_wait(struct dtrace_ask *ask)
 		begun = ask->begun;
 		if (!begun)
 			list_del_init(&ask->node);
-		/* What is not queued any more is being done, and nothing would end this. */
+		/*
+		 * If no kick is queued, the last one is running, so the consumer does answer; and
+		 * no other kick would clear `in_vain`.
+		 */
 		if (!begun && !left && rights->kicked)
 			WRITE_ONCE(rights->in_vain, true);
 	}
@@ -217,7 +245,7 @@ static void dtrace_ask_wait(struct dtrace_ask *ask)
 		wait_for_completion(&ask->over);
 }
 
-/* Gives back what is counted for a thread that was to be asked about, and its place. */
+/* Gives back the entry, its reference and its call. */
 static void dtrace_ask_end(struct dtrace_ask *ask)
 {
 	struct dtrace_rights *rights = ask->rights;
@@ -228,7 +256,7 @@ static void dtrace_ask_end(struct dtrace_ask *ask)
 	dtrace_call_ended();
 }
 
-/* A thread goes back to its program. */
+/* A thread returns to its program. */
 static void dtrace_ask_work(struct callback_head *work)
 {
 	struct dtrace_ask *ask = container_of(work, struct dtrace_ask, work);
@@ -246,14 +274,20 @@ static void dtrace_ask_work(struct callback_head *work)
 			dtrace_ask_wait(ask);
 		scoped_guard(rcu)
 			known = dtrace_answers_of(&rights->answers, current);
-		/* Whoever answers may not see itself where it is another program now. */
+		/*
+		 * The consumer's process may not trace itself if it executes another program
+		 * (-EPERM).
+		 */
 		if (known == -EAGAIN && said != -EPERM && !fatal_signal_pending(current))
 			atomic64_add(max(atomic_read(&ask->fired), 1), &rights->unanswered);
 	}
 	dtrace_ask_end(ask);
 }
 
-/* Has a thread asked about, the current one or one that has not run yet. Does not sleep. NULL: that cannot be had. */
+/*
+ * Queues the question about a thread: the current one, or one that has not run yet. NULL: that is
+ * impossible. Does not sleep.
+ */
 static struct dtrace_ask *dtrace_ask_later(struct dtrace_rights *rights, struct task_struct *task, bool anew)
 {
 	struct dtrace_ask *ask = NULL;
@@ -279,12 +313,12 @@ static struct dtrace_ask *dtrace_ask_later(struct dtrace_rights *rights, struct 
 		return ask;
 	WRITE_ONCE(ask->task, NULL);
 	clear_bit_unlock(ask - rights->asks, rights->taken);
-	/* Who calls has a reference of its own. */
+	/* Not the last one, because the caller holds a reference of its own. */
 	refcount_dec(&rights->count);
 	return NULL;
 }
 
-/* Whether what fires in the current thread is the consumer's to see. Called where a probe fires. */
+/* Whether the consumer may see what fires in the current thread. In probe context. */
 bool dtrace_rights_known(struct dtrace_rights *rights)
 {
 	struct dtrace_ask *ask;
@@ -293,7 +327,10 @@ bool dtrace_rights_known(struct dtrace_rights *rights)
 	rcu_read_lock();
 	known = dtrace_answers_of(&rights->answers, current);
 	if (likely(known > 0)) {
-		/* Who gives rights up is made undumpable before: commit_creds(). */
+		/*
+		 * commit_creds() makes a task undumpable before it gives up rights; so the
+		 * credentials are read before that is looked at.
+		 */
 		smp_rmb();
 		known = dtrace_is_dumpable(current);
 	} else if (known < 0 && !dtrace_belongs_to(current, &rights->user)) {
@@ -312,19 +349,25 @@ bool dtrace_rights_known(struct dtrace_rights *rights)
 	return false;
 }
 
-/* How often it was not known in time whether the consumer may see something. */
+/* Number of firings for which it was not known in time whether the consumer may see them. */
 u64 dtrace_rights_unanswered(const struct dtrace_rights *rights)
 {
 	return atomic64_read(&rights->unanswered);
 }
 
-/* Whether the current process looks like one that the consumer may trace, which is not told of it before it has been asked. Does not sleep. */
+/*
+ * Whether the current process looks like one that the consumer may trace; the consumer is not
+ * notified of it before the question was asked. Does not sleep.
+ */
 bool dtrace_rights_likely(struct dtrace_rights *rights)
 {
 	return dtrace_rights_seem(rights, current);
 }
 
-/* A thread has other credentials than anybody before: the current one, or one that has not run yet. Does not sleep. */
+/*
+ * Queues the question about a thread with credentials of which nothing is known: the current one,
+ * or one that has not run yet. Does not sleep.
+ */
 void dtrace_rights_begun(struct dtrace_rights *rights, struct task_struct *task)
 {
 	int known;
@@ -337,24 +380,30 @@ void dtrace_rights_begun(struct dtrace_rights *rights, struct task_struct *task)
 		dtrace_ask_later(rights, task, false);
 }
 
-/* The current process says by prctl() what others may do to it. It is about to: so it is asked about behind that. Does not sleep. */
+/*
+ * The current process is about to say by prctl() what others may do to it. Makes its answers void,
+ * and queues the question to be asked behind the call. Does not sleep.
+ */
 void dtrace_rights_control(struct dtrace_rights *rights, int option)
 {
 	bool is_asked;
 
 	if (option != PR_SET_DUMPABLE && option != PR_SET_PTRACER)
 		return;
-	/* An undumpable one, too: it may become another. */
+	/* An undumpable process is not left out, because the call may change that. */
 	if (!uid_eq(current_uid(), KUIDT_INIT(rights->user.uid)))
 		return;
 	is_asked = dtrace_ask_later(rights, current, true);
-	/* It is not seen any more, whatever it fires. */
+	/* The process is not seen any more, whatever it fires. */
 	if (!is_asked)
 		atomic64_inc(&rights->unanswered);
 	dtrace_answers_doubt(&rights->answers, !is_asked);
 }
 
-/* The current thread is about to have these credentials; so it is asked about before it goes back to its program. Does not sleep. */
+/*
+ * Queues the question about the current thread, which is about to get these credentials. Does not
+ * sleep.
+ */
 void dtrace_rights_changes(struct dtrace_rights *rights, const struct cred *cred)
 {
 	if (!(current->flags & PF_KTHREAD) && uid_eq(cred->uid, KUIDT_INIT(rights->user.uid)))
@@ -362,8 +411,10 @@ void dtrace_rights_changes(struct dtrace_rights *rights, const struct cred *cred
 }
 
 /*
- * Whether the consumer may trace a process, as long as that has this memory. 1 or 0; -ESRCH: it has another memory, or has ended;
- * -EAGAIN: it is not known, and the current task is not the consumer's, or may not wait while the process executes another program.
+ * Whether the consumer may trace a process, as long as the process has this memory. Returns 1, 0 or
+ * a negative errno. -ESRCH: it has another memory, or has ended; -EAGAIN: nothing is known and the
+ * current task is not the consumer's, or the process executes another program and `wait` is false;
+ * -EINTR: killed while it waited.
  */
 int dtrace_rights_may(struct dtrace_rights *rights, struct pid *process, struct mm_struct *mm, bool wait)
 {
@@ -372,7 +423,7 @@ int dtrace_rights_may(struct dtrace_rights *rights, struct pid *process, struct 
 
 	if (!task)
 		return -ESRCH;
-	/* Who executes another program has its memory before it has its rights. */
+	/* A process that executes another program gets its memory before it gets its rights. */
 	if (wait)
 		may = down_read_killable(&task->signal->exec_update_lock);
 	else
@@ -397,7 +448,10 @@ out:
 	return may;
 }
 
-/* The next threads that seem to be the user's and of which nothing is known; how many. */
+/*
+ * Finds the next threads that seem to be the user's and of which nothing is known, each with a
+ * reference; returns their number.
+ */
 static unsigned int dtrace_rights_next(struct dtrace_rights *rights, struct task_struct **tasks)
 {
 	struct task_struct *process, *task;
@@ -409,27 +463,33 @@ static unsigned int dtrace_rights_next(struct dtrace_rights *rights, struct task
 
 		if (task->flags & (PF_KTHREAD | PF_EXITING))
 			continue;
-		/* Keeps its memory. */
+		/* Keeps the task's memory. */
 		task_lock(task);
 		seems = dtrace_belongs_to(task, &rights->user) && dtrace_answers_of(&rights->answers, task) == -EAGAIN;
 		task_unlock(task);
 		if (!seems)
 			continue;
 		tasks[n++] = get_task_struct(task);
-		/* Of two loops, which a break would not end. */
+		/*
+		 * Returns, because a `break` would leave the inner one of the macro's two loops
+		 * only.
+		 */
 		if (n == DTRACE_ASK_BATCH)
 			return n;
 	}
 	return n;
 }
 
-/* Asks about all processes that seem to be the user's. Called by the consumer. */
+/*
+ * Asks about all processes that seem to be the user's. Returns 0 or -EINTR. Called in the
+ * consumer's task; may sleep.
+ */
 int dtrace_rights_ask_all(struct dtrace_rights *rights)
 {
 	struct task_struct *tasks[DTRACE_ASK_BATCH];
 	unsigned int n, got, rounds;
 
-	/* Of those whose credentials change all the time some remain. */
+	/* Bounded, because a process may change its credentials all the time. */
 	for (rounds = 0; rounds < DTRACE_ANSWERS_MAX / DTRACE_ASK_BATCH; rounds++) {
 		bool any = false;
 
@@ -437,7 +497,7 @@ int dtrace_rights_ask_all(struct dtrace_rights *rights)
 		for (n = 0; n < got; n++) {
 			struct rw_semaphore *exec = &tasks[n]->signal->exec_update_lock;
 
-			/* One that executes a program is asked about when it has done so. */
+			/* A process that executes a program is asked about when it has done so. */
 			if (down_read_trylock(exec)) {
 				any |= dtrace_answers_ask(&rights->answers, tasks[n], PTRACE_MODE_NOAUDIT) >= 0;
 				up_read(exec);
@@ -453,7 +513,10 @@ int dtrace_rights_ask_all(struct dtrace_rights *rights)
 	return 0;
 }
 
-/* The current task is the one that is asked from now on, unless the file was given to another user. */
+/*
+ * Makes the current task the one in which questions are asked, unless the file was given to another
+ * user.
+ */
 void dtrace_rights_sit(struct dtrace_rights *rights)
 {
 	struct task_struct *old_seat;
@@ -472,14 +535,15 @@ void dtrace_rights_sit(struct dtrace_rights *rights)
 	}
 	put_task_struct(old_seat);
 	put_pid(old_process);
-	/* What the other one has not done. */
+	/* Answers what the previous task has not answered. */
 	if (unkicked)
 		dtrace_rights_answer_all(rights);
 }
 
 /*
- * Who pays for what somebody has: he, or who has made the user namespace that he is in. A user who makes one may be many others in it. What
- * root has made is root's decision.
+ * The user who pays for what a user has: that user, or the owner of the outermost user namespace
+ * that the user is in, because in a namespace of their own a user may be many others. Namespaces
+ * that root has made do not count, because they are root's decision.
  */
 static unsigned int dtrace_payer(unsigned int uid, const struct user_namespace *ns)
 {
@@ -491,7 +555,7 @@ static unsigned int dtrace_payer(unsigned int uid, const struct user_namespace *
 	return __kuid_val(payer);
 }
 
-/* Who pays for what the opener has. */
+/* The user who pays for what the opener has. */
 unsigned int dtrace_rights_payer(const struct dtrace_rights *rights)
 {
 	return dtrace_payer(rights->user.uid, rights->answers.cred->user_ns);
@@ -505,13 +569,13 @@ unsigned int dtrace_payer_of_current(void)
 	return dtrace_payer(user.uid, current_user_ns());
 }
 
-/* The rights of the current task; a negative errno where they cannot be had. */
+/* Makes the rights of the current task, or returns an error pointer. May sleep. */
 struct dtrace_rights *dtrace_rights_open(uintptr_t may_access, const int *scope)
 {
 	struct dtrace_rights *rights;
 	int error;
 
-	/* What is queued could keep the module. */
+	/* A queued call that cannot be taken back could keep the module. */
 	if (!dtrace_call_can_cancel())
 		return ERR_PTR(-ENOENT);
 	rights = kvzalloc(sizeof(*rights), GFP_KERNEL_ACCOUNT);
@@ -532,8 +596,9 @@ struct dtrace_rights *dtrace_rights_open(uintptr_t may_access, const int *scope)
 }
 
 /*
- * Nobody calls any more with these. What is queued is taken back, for a thread goes back to its program when it likes: one that reads what
- * nobody writes would keep the module for ever.
+ * Drops the rights. Nobody calls any more with them. What is queued is taken back, because a thread
+ * returns to its program when it likes: one that reads from a pipe that nobody writes to would keep
+ * the module for ever.
  */
 void dtrace_rights_close(struct dtrace_rights *rights)
 {
@@ -545,7 +610,7 @@ void dtrace_rights_close(struct dtrace_rights *rights)
 		struct task_struct *task;
 		bool cancelled;
 
-		/* A thread that is found here is there: it takes itself away before it ends. */
+		/* A thread that is found here exists, because it clears `task` before it ends. */
 		scoped_guard(rcu) {
 			task = READ_ONCE(ask->task);
 			cancelled = task && dtrace_call_cancel(task, &ask->work);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* SPDX-FileCopyrightText: The DTrace for Linux authors */
 
-/* Which processes a consumer may trace that may not trace all: what the kernel says of it, and has said. */
+/*
+ * Which processes a member's consumer may trace: the kernel's answers, as they are requested and
+ * kept (INV-36).
+ */
 #ifndef _DTRACE_RIGHTS_H
 #define _DTRACE_RIGHTS_H
 

@@ -4,9 +4,11 @@
 /*
  * The bodies of security.h.
  *
- * A security module that confines programs (SELinux, or one that is written for BPF) knows perf events and BPF, and not us. Who may have neither
- * for all his capabilities has no more here: so it is asked what it would be asked for the same sight by those. The hooks are the kernel's
- * security_perf_event_open() and security_bpf(); one that is not there (0) has nothing to say.
+ * A security module that confines programs (SELinux, or one written in BPF) knows perf events and
+ * BPF, and not DTrace. A task that it denies these, whatever capabilities the task has, gets no
+ * more here. So the module is asked what it would be asked if the task wanted to see the same by
+ * perf events or BPF (INV-35). The hooks are the kernel's security_perf_event_open() and
+ * security_bpf(), given by address; if one does not exist (0), it allows everything.
  */
 
 #include <linux/bpf.h>
@@ -20,21 +22,21 @@ static bool dtrace_security_perf(uintptr_t perf_event_open, int type)
 	return !perf_event_open || !(int)dtrace_call(perf_event_open, type, 0, 0, 0, 0);
 }
 
-/* Whether it may have events of all processes. */
+/* Whether the task may have perf events of all processes. */
 bool dtrace_security_sees(uintptr_t perf_event_open)
 {
 	return dtrace_security_perf(perf_event_open, PERF_SECURITY_OPEN) &&
 	       dtrace_security_perf(perf_event_open, PERF_SECURITY_CPU);
 }
 
-/* Whether it may have events of the kernel. */
+/* Whether the task may have perf events of the kernel. */
 bool dtrace_security_sees_kernel(uintptr_t perf_event_open)
 {
 	return dtrace_security_perf(perf_event_open, PERF_SECURITY_KERNEL) &&
 	       dtrace_security_perf(perf_event_open, PERF_SECURITY_TRACEPOINT);
 }
 
-/* Whether it may load a program of BPF that reads memory. */
+/* Whether the task may load a BPF program that reads memory. */
 bool dtrace_security_reads(uintptr_t bpf)
 {
 	union bpf_attr attr = { .prog_type = BPF_PROG_TYPE_KPROBE };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* SPDX-FileCopyrightText: The DTrace for Linux authors */
 
-/* What the security modules say of the current task. */
+/* What the security modules allow the current task. */
 #ifndef _DTRACE_SECURITY_H
 #define _DTRACE_SECURITY_H
 

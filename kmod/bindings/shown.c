@@ -2,20 +2,25 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * What debuggers see of a program's text, and what they write there.
+ * What debuggers see of a program's text, and what they write there (INV-45).
  *
- * A debugger that finds a breakpoint of ours in a program's text takes it for the program's own, or saves it as what it is to put back. gdb goes on
- * behind a breakpoint of the program's, so that the instruction beneath ours would not be executed. So who reads a program's memory by ptrace() or
- * /proc/PID/mem is shown its text without our breakpoints, and what he writes there leaves them in place: the carrier notes the byte that is
- * shown instead. Where that is a breakpoint, the debugger covers ours: traps.c has both met. Where he writes another instruction ours
- * is lost, and told: nobody could execute the new one for us.
+ * A debugger that finds a breakpoint of ours in a program's text takes it for the program's own, or
+ * saves it as the byte that it is to put back. gdb goes on behind a breakpoint of the program, so
+ * the instruction beneath ours would not be executed. So a tracer that reads a program's memory by
+ * ptrace() or /proc/PID/mem gets the text without our breakpoints, and what it writes there leaves
+ * them in place: the carrier notes the byte that is shown instead. If that byte is a breakpoint,
+ * the debugger covers ours, and traps.c makes both take effect. If it makes another instruction,
+ * ours is lost, and its consumers are notified, because nobody could execute the new instruction
+ * for us.
  *
- * Both ways lead through access_remote_vm(), which watch.c watches. What is to be written is changed before. What has been read is changed when the
- * function returns, which a rethook tells of: its trampoline is the kernel's own, so who reads may sleep while the module goes. A user has few
- * of these at a time; what is read without one is shown as it is.
+ * Both ways lead through access_remote_vm(), which watch.c hooks. What is to be written is changed
+ * before. What has been read is changed when the function returns, by a rethook: its trampoline is
+ * the kernel's, so a reader may sleep while the module goes. A user has few hooks at a time; what
+ * is read without one is shown as it is.
  *
- * process_vm_readv() copies to the reader without a place where that could be changed. Who reads a memory by that is left with what is there, and with
- * what he makes of it, as long as nobody else does.
+ * process_vm_readv() copies straight to the reader, so nothing can be changed there. A process that
+ * reads a memory by that call has seen our breakpoints, so what it writes later is left as it is,
+ * until another process reads the memory that way.
  */
 
 #include <linux/cred.h>
@@ -37,11 +42,14 @@
 #include "pool.h"
 #include "providers.h"
 
-/* How many accesses are waited for at a time of users who share a count, and how many such counts there are. */
+/*
+ * Number of accesses that users who share a count may have hooked at a time, and the number of such
+ * counts.
+ */
 #define DTRACE_SHOWN_EACH 16
 #define DTRACE_SHOWN_PAYERS 64
 
-/* The longest instruction that an address may be in, less its first byte. */
+/* The length of the longest instruction, without its first byte. */
 #define DTRACE_INSIDE (sizeof_field(struct dtrace_carrier, code) - 1)
 
 /* A debugger's access to a memory. */
@@ -51,17 +59,20 @@ struct dtrace_access {
 	u64 address;
 	u8 *bytes;
 	int size;
-	/* By whom process_vm_readv() has shown what is there. */
+	/*
+	 * The current process has read the memory by process_vm_readv(), which shows our
+	 * breakpoints.
+	 */
 	bool is_raw;
 	bool writes;
-	/* How many carriers it has reached when it began to write. */
+	/* Number of carriers that the access had reached when the write began. */
 	unsigned int count;
 	atomic_t *payer;
 };
 
 static struct rethook *dtrace_shown_pool;
 static uintptr_t dtrace_shown_hook;
-/* How many accesses are waited for, by the numbers of users; the first is root's. */
+/* Numbers of hooked accesses, by user id; the first is root's. */
 static atomic_t dtrace_shown_payers[DTRACE_SHOWN_PAYERS];
 
 static atomic_t *dtrace_shown_payer(void)
@@ -71,20 +82,26 @@ static atomic_t *dtrace_shown_payer(void)
 	return &dtrace_shown_payers[user ? 1 + user % (DTRACE_SHOWN_PAYERS - 1) : 0];
 }
 
-/* The carrier whose breakpoint is hidden at an address. The caller is seen by RCU. */
+/*
+ * The carrier whose breakpoint is hidden at an address. The caller is in an RCU read-side critical
+ * section.
+ */
 static struct dtrace_carrier *dtrace_hidden_at(struct mm_struct *mm, u64 address)
 {
 	struct dtrace_carrier *carrier = dtrace_trap_at(mm, address);
 
 	if (!carrier)
 		return NULL;
-	/* Of uprobes' those whose instruction is known, as they were ours. */
+	/* If uprobes carry the breakpoint, the instruction is known only if it was ours before. */
 	if (smp_load_acquire(&carrier->state) == DTRACE_CARRIED)
 		return READ_ONCE(carrier->memory) ? carrier : NULL;
 	return dtrace_is_own(carrier) ? carrier : NULL;
 }
 
-/* Whether what is written makes another instruction of a carrier's. A breakpoint does not: who has set it puts the byte back. */
+/*
+ * Whether the write makes another instruction of a carrier's. A breakpoint as the first byte does
+ * not, because the debugger puts the byte back.
+ */
 static bool dtrace_access_changes(const struct dtrace_access *access, const struct dtrace_carrier *carrier)
 {
 	u64 n;
@@ -98,14 +115,20 @@ static bool dtrace_access_changes(const struct dtrace_access *access, const stru
 	return false;
 }
 
-/* Something is noted of a carrier: the next hit is to look at that (dtrace_trap_look()). */
+/*
+ * Something was noted in a carrier; makes the next hit look at it. Pairs with the barrier in
+ * dtrace_trap_look().
+ */
 static void dtrace_carrier_noted(struct dtrace_carrier *carrier)
 {
 	smp_mb();
 	WRITE_ONCE(carrier->seq, DTRACE_SEQ_NONE);
 }
 
-/* Whether another instruction is written, or about to be. Where uprobes have the breakpoint it is gone with that, as theirs are. */
+/*
+ * Whether another instruction has been written, or is about to be; notes that if the breakpoint is
+ * ours. If uprobes carry it, the write removes it, as it removes any of theirs.
+ */
 static bool dtrace_carrier_changes(const struct dtrace_access *access, struct dtrace_carrier *carrier)
 {
 	if (!dtrace_access_changes(access, carrier))
@@ -117,7 +140,10 @@ static bool dtrace_carrier_changes(const struct dtrace_access *access, struct dt
 	return true;
 }
 
-/* What a debugger is about to write at a carrier's instruction. */
+/*
+ * Takes note of what a debugger is about to write at a carrier's instruction, and keeps our
+ * breakpoint in place.
+ */
 static void dtrace_shown_write(const struct dtrace_access *access, struct dtrace_carrier *carrier)
 {
 	u64 at = carrier->spot.address - access->address;
@@ -126,19 +152,22 @@ static void dtrace_shown_write(const struct dtrace_access *access, struct dtrace
 	if (at >= access->size || (changed && !dtrace_is_own(carrier)))
 		return;
 	if (changed) {
-		/* Ours is gone with what was there. */
+		/* Our breakpoint goes with the code that was there. */
 		WRITE_ONCE(carrier->shown, access->bytes[at] == DTRACE_BREAKPOINT ? DTRACE_BREAKPOINT : carrier->code[0]);
 		dtrace_carrier_noted(carrier);
 		return;
 	}
 	WRITE_ONCE(carrier->shown, access->bytes[at]);
-	/* The breakpoint may be taken out before it is written again here. */
+	/* The breakpoint may be taken out before this write puts it back. */
 	WRITE_ONCE(carrier->rewritten, true);
 	access->bytes[at] = DTRACE_BREAKPOINT;
 	dtrace_carrier_noted(carrier);
 }
 
-/* Does something for each carrier whose instruction an access reaches, if anything; how many those are. The caller is seen by RCU. */
+/*
+ * Calls what(), if given, for each carrier whose instruction an access reaches; returns their
+ * number. The caller is in an RCU read-side critical section.
+ */
 static unsigned int dtrace_access_each(const struct dtrace_access *access, const struct dtrace_memory *memory,
 				       void (*what)(const struct dtrace_access *access, struct dtrace_carrier *carrier))
 {
@@ -158,7 +187,10 @@ static unsigned int dtrace_access_each(const struct dtrace_access *access, const
 	return count;
 }
 
-/* A breakpoint that a debugger is about to write where we have none is none that we have left there. The caller is seen by RCU. */
+/*
+ * If a debugger is about to write a breakpoint where we have none, that is not one that we have
+ * left there. The caller is in an RCU read-side critical section.
+ */
 static void dtrace_shown_trust(const struct dtrace_access *access, struct dtrace_memory *memory)
 {
 	u8 *at = access->bytes, *end = at + access->size;
@@ -177,10 +209,10 @@ static void dtrace_shown_trust(const struct dtrace_access *access, struct dtrace
 	}
 }
 
-/* A debugger is about to write to a memory. The caller is seen by RCU. */
+/* A debugger is about to write to a memory. The caller is in an RCU read-side critical section. */
 static void dtrace_shown_write_all(struct dtrace_access *access, struct dtrace_memory *memory)
 {
-	/* Who sees ours does what he did before there was anything else to see. */
+	/* A process that sees our breakpoints has its writes left unchanged. */
 	access->count = dtrace_access_each(access, memory, access->is_raw ? NULL : dtrace_shown_write);
 	if (READ_ONCE(memory->suspected) && !access->is_raw)
 		dtrace_shown_trust(access, memory);
@@ -193,8 +225,8 @@ static void dtrace_shown_written_at(const struct dtrace_access *access, struct d
 }
 
 /*
- * A debugger has written to a memory. Somebody may have set a breakpoint meanwhile, which is gone now; or have taken one out, which has come
- * back with what was written.
+ * A debugger has written to a memory. If a breakpoint was set meanwhile, the write has removed it;
+ * if one was taken out, the write has put it back.
  */
 static void dtrace_shown_written(const struct dtrace_access *access)
 {
@@ -212,7 +244,11 @@ static void dtrace_shown_written(const struct dtrace_access *access)
 		WRITE_ONCE(memory->inherited, true);
 }
 
-/* What the program has at an address where a breakpoint of ours may be left over; nothing else is known of any. The caller is seen by RCU. */
+/*
+ * The byte to show in place of a breakpoint at which no carrier is: the program's own byte if the
+ * breakpoint may be one of ours that is left over. The caller is in an RCU read-side critical
+ * section.
+ */
 static u8 dtrace_shown_left(struct mm_struct *mm, u64 address)
 {
 	struct dtrace_memory *memory = dtrace_memory_find(mm);
@@ -232,7 +268,7 @@ static u8 dtrace_shown_left(struct mm_struct *mm, u64 address)
 	return byte;
 }
 
-/* A debugger has read so many bytes. */
+/* A debugger has read `count` bytes, or got a negative errno. */
 static void dtrace_shown_read(const struct dtrace_access *access, long count)
 {
 	u8 *at = access->bytes, *end = at + clamp_t(long, count, 0, access->size);
@@ -258,7 +294,9 @@ static void dtrace_shown_leave(struct rethook_node *node, void *data, unsigned l
 		dtrace_shown_read(access, (int)regs_return_value(regs));
 }
 
-/* Has dtrace_shown_leave() called when the function returns. Without a node to note that in it is not. */
+/*
+ * Has dtrace_shown_leave() called when the function returns. Without a free node it is not called.
+ */
 static void dtrace_shown_await(const struct dtrace_access *access, struct ftrace_regs *fregs)
 {
 	struct pt_regs *regs = &arch_ftrace_regs(fregs)->regs;
@@ -270,7 +308,7 @@ static void dtrace_shown_await(const struct dtrace_access *access, struct ftrace
 		atomic_dec(payer);
 		return;
 	}
-	/* As in dtrace_returns_hook(). */
+	/* See dtrace_returns_hook(). */
 	raw_local_irq_save(flags);
 	kept = dtrace_pool_pop(&dtrace_shown_pool->pool);
 	if (kept) {
@@ -289,7 +327,7 @@ static void dtrace_shown_await(const struct dtrace_access *access, struct ftrace
 		atomic_dec(payer);
 }
 
-/* access_remote_vm() is entered. */
+/* Called where access_remote_vm() is entered. Does not sleep. */
 void dtrace_shown_access(struct ftrace_regs *fregs)
 {
 	struct dtrace_access access = {
@@ -314,7 +352,10 @@ void dtrace_shown_access(struct ftrace_regs *fregs)
 		dtrace_shown_await(&access, fregs);
 }
 
-/* process_vm_readv() is entered. Nobody but its debugger writes to a program's text. */
+/*
+ * Called where process_vm_readv() is entered. Only a process's debugger is noted, because nobody
+ * else writes to the process's text. Does not sleep.
+ */
 void dtrace_shown_raw(struct ftrace_regs *fregs)
 {
 	struct pt_regs *regs = (struct pt_regs *)ftrace_regs_get_argument(fregs, 0);
@@ -332,7 +373,10 @@ void dtrace_shown_raw(struct ftrace_regs *fregs)
 		WRITE_ONCE(memory->raw_reader, current->tgid);
 }
 
-/* Makes it possible to show text without breakpoints of ours, before anybody is watched. */
+/*
+ * Makes the pool of hooks, before any function is watched. Returns 0 or a negative errno. May
+ * sleep.
+ */
 int dtrace_shown_begin(void)
 {
 	struct rethook *pool;
@@ -350,7 +394,10 @@ int dtrace_shown_begin(void)
 	return 0;
 }
 
-/* Nobody is watched any more. Who sleeps in an access comes back without us. */
+/*
+ * Ends hooking. No function is watched any more. An access that still sleeps returns without
+ * calling the module.
+ */
 void dtrace_shown_end(void)
 {
 	uintptr_t stop, free;

@@ -2,9 +2,10 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * Signals from probe context. The locks of signal delivery may be held by the code that the probe stopped, so the
- * signal waits for an interrupt on this CPU, or a thread there where those locks sleep (PREEMPT_RT). All signals of one task may wait;
- * those of another in the meantime are refused.
+ * Signals from probe context. The code that the probe has interrupted may hold the locks of signal
+ * delivery, so the signal waits for an interrupt on this CPU, or for a thread there if those locks
+ * sleep (PREEMPT_RT). Any signals for one task may wait; signals for another task are refused until
+ * then.
  */
 
 #include <linux/bits.h>
@@ -18,16 +19,19 @@
 
 struct dtrace_signal {
 	struct irq_work work;
-	/* What waits: signal n is bit n - 1. As long as there is none the task is not ours. */
+	/* Waiting signals: signal n is bit n - 1. While it is 0, `task` holds no reference. */
 	u64 signals;
 	struct task_struct *task;
 };
 
-/* In the order of their numbers. */
+/* Sends them in the order of their numbers. */
 static void dtrace_signal_send(struct irq_work *work)
 {
 	struct dtrace_signal *s = container_of(work, struct dtrace_signal, work);
-	/* First the task: who fires above us may add to the signals until they are taken, and from then on begin with another task. */
+	/*
+	 * The task is read first: a probe that fires above this function may add signals for it
+	 * until they are taken, and after that may begin with another task.
+	 */
 	struct task_struct *task = READ_ONCE(s->task);
 	u64 signals = xchg(&s->signals, 0);
 
@@ -41,8 +45,8 @@ static DEFINE_PER_CPU(struct dtrace_signal, dtrace_signals) = {
 };
 
 /*
- * Called with the CPU entered, so that nobody else touches the slot meanwhile: what sends the signals is not above us. False: there is no
- * such signal, or it is refused.
+ * Called in probe context (dtrace_cpu_enter()), so nobody else touches this CPU's slot meanwhile:
+ * dtrace_signal_send() cannot interrupt it. False: there is no such signal, or it is refused.
  */
 bool dtrace_signal_current(int sig)
 {
@@ -50,7 +54,7 @@ bool dtrace_signal_current(int sig)
 
 	if (!valid_signal(sig) || !sig)
 		return false;
-	/* Kernel threads, the idle ones among them, and init are not a consumer's to stop. */
+	/* A consumer must not stop kernel threads, among them the idle ones, or init. */
 	if (current->flags & PF_KTHREAD || is_global_init(current))
 		return true;
 	if (s->signals) {
@@ -65,7 +69,7 @@ bool dtrace_signal_current(int sig)
 	return true;
 }
 
-/* Waits until no signal is under way. */
+/* Waits until no signal waits any more. May sleep. */
 void dtrace_signal_sync(void)
 {
 	unsigned int cpu;

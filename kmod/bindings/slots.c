@@ -2,16 +2,18 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * Slots.
+ * Slots (INV-42).
  *
- * Where the exception cannot do an instruction that a breakpoint of ours covers the program executes it somewhere else: in a slot, behind which
- * a jump leads to where it goes on. That takes no second exception, and nothing of the kernel's afterwards. A slot is one
- * instruction's at one address, and never another one's as long as its area is there: a thread may stand in it for any time.
+ * If the exception cannot emulate the instruction under a breakpoint of ours, the program executes
+ * it somewhere else: in a slot, behind which a jump leads to the next instruction. That takes no
+ * second exception, and no work of the kernel afterwards. A slot belongs to one instruction at one
+ * address as long as its area exists, because a thread may stand in it for any time.
  *
- * Nobody is to see it there. A thread shows its registers where it handles signals: it stops for a debugger there, is dumped, and has its
- * handlers called. Where that begins the slot's address becomes the program's: in front of the instruction, or behind it. If it is in front
- * the thread comes to the breakpoint again. That is no new firing if it was interrupted; it is one if the instruction has faulted,
- * as anywhere else where a program tries an instruction again.
+ * Nobody is to see a thread there. A thread shows its registers when it handles signals: it stops
+ * for a debugger there, is dumped, and has its handlers called. Before that, the slot's address is
+ * replaced by the program's: in front of the instruction, or behind it. If it is in front, the
+ * thread comes to the breakpoint again. If the thread was interrupted, that does not fire again; if
+ * the instruction has faulted, it does, as any instruction that a program tries again.
  */
 
 #include <linux/hash.h>
@@ -28,10 +30,10 @@
 #include "own.h"
 #include "slots.h"
 
-/* Most areas of a memory: slots for twice the instructions that a consumer may have. */
+/* Most areas of a memory: they have slots for twice the instructions that a consumer may have. */
 #define DTRACE_AREAS_MAX 256
 
-/* How many areas there are. */
+/* Number of areas. */
 static atomic_t dtrace_areas = ATOMIC_INIT(0);
 
 bool dtrace_slots_any(void)
@@ -39,9 +41,12 @@ bool dtrace_slots_any(void)
 	return atomic_read(&dtrace_areas);
 }
 
-/* Threads that were interrupted in front of an instruction that has fired. One that never comes back is overwritten. */
+/*
+ * Threads that were interrupted in front of an instruction that has fired. The entry of a thread
+ * that never comes back is overwritten.
+ */
 struct dtrace_interrupted {
-	/* Never looked into. */
+	/* Only compared, never dereferenced. */
 	const struct task_struct *task;
 	u64 slot;
 	u32 registers;
@@ -52,13 +57,19 @@ static struct dtrace_interrupted dtrace_interrupted[1 << DTRACE_INTERRUPTED_BITS
 static atomic_t dtrace_interrupted_some = ATOMIC_INIT(0);
 static DEFINE_RAW_SPINLOCK(dtrace_interrupted_lock);
 
-/* The same before and after a signal, whatever its handler did; another one if the thread has come here in another way. */
+/*
+ * A hash of the registers. It is the same before and after a signal, whatever its handler did, and
+ * differs if the thread has come here in another way.
+ */
 static u32 dtrace_registers_hash(const struct pt_regs *regs)
 {
 	return jhash(regs, DTRACE_GENERAL_REGISTERS, (u32)dtrace_sp(regs));
 }
 
-/* Its handler may come to the same slot, and be interrupted there itself: that has other registers. */
+/*
+ * The registers are part of the hash, because a signal handler may come to the same slot and be
+ * interrupted there itself, with other registers.
+ */
 static struct dtrace_interrupted *dtrace_interrupted_at(const struct dtrace_interrupted *who)
 {
 	return &dtrace_interrupted[hash_64((u64)who->task ^ who->slot ^ who->registers, DTRACE_INTERRUPTED_BITS)];
@@ -86,7 +97,7 @@ bool dtrace_slot_resumes(u64 slot, const struct pt_regs *regs)
 		return false;
 	now = dtrace_interrupted_now(slot, regs);
 	one = dtrace_interrupted_at(&now);
-	/* Nobody else notes this task. */
+	/* Without the lock, because only this task makes entries for itself. */
 	if (READ_ONCE(one->task) != now.task)
 		return false;
 	guard(raw_spinlock_irqsave)(&dtrace_interrupted_lock);
@@ -96,7 +107,10 @@ bool dtrace_slot_resumes(u64 slot, const struct pt_regs *regs)
 	return true;
 }
 
-/* The instruction that is executed at an address, and where that begins; NULL for none. Under RCU, or with the memory locked. */
+/*
+ * Finds the slot that an address is in, and its start; NULL: none. The caller is in an RCU
+ * read-side critical section, or holds the memory's lock.
+ */
 static const struct dtrace_slot *dtrace_slot_at(struct dtrace_memory *memory, u64 address, u64 *start)
 {
 	struct dtrace_area *area;
@@ -114,7 +128,7 @@ static const struct dtrace_slot *dtrace_slot_at(struct dtrace_memory *memory, u6
 	return NULL;
 }
 
-/* What stands for an address in a slot: the address of the instruction, or that behind it. */
+/* The program's address for an address in a slot: that of the instruction, or the one behind it. */
 static u64 dtrace_slot_meant(const struct dtrace_slot *slot, u64 start, u64 address)
 {
 	if (!slot->length)
@@ -136,7 +150,7 @@ u64 dtrace_program_address(u64 address)
 	return slot ? dtrace_slot_meant(slot, start, address) : address;
 }
 
-/* Whether a signal tells where the current thread was. */
+/* Whether a signal's information contains an address of the current thread. */
 static bool dtrace_signal_is_own(const kernel_siginfo_t *info)
 {
 	switch (info->si_signo) {
@@ -151,7 +165,10 @@ static bool dtrace_signal_is_own(const kernel_siginfo_t *info)
 	}
 }
 
-/* Has the signals of what the current thread has executed in a slot tell the program's address. Whether the instruction has failed. */
+/*
+ * Replaces the slot's address in the signals that the current thread has got by executing the slot.
+ * Returns whether the instruction has failed.
+ */
 static bool dtrace_signals_fix(const struct dtrace_slot *slot, u64 start)
 {
 	struct sigqueue *queued;
@@ -163,7 +180,7 @@ static bool dtrace_signals_fix(const struct dtrace_slot *slot, u64 start)
 
 		if (!dtrace_signal_is_own(&queued->info))
 			continue;
-		/* A step ends in front of an instruction that repeats. */
+		/* A step may end in front of an instruction that repeats. */
 		failed |= queued->info.si_signo != SIGTRAP;
 		if (address - start < DTRACE_SLOT_SIZE)
 			queued->info.si_addr = (void __user *)dtrace_slot_meant(slot, start, address);
@@ -171,7 +188,7 @@ static bool dtrace_signals_fix(const struct dtrace_slot *slot, u64 start)
 	return failed;
 }
 
-/* Takes the current thread out of a slot: it is about to show its registers, which these are. */
+/* Takes the current thread out of a slot, because it is about to show its registers, `regs`. */
 void dtrace_slots_fix(struct pt_regs *regs)
 {
 	unsigned long *faulted = dtrace_trap_faulted();
@@ -194,7 +211,10 @@ void dtrace_slots_fix(struct pt_regs *regs)
 	instruction_pointer_set(regs, meant);
 }
 
-/* An area with room, within reach of an address. */
+/*
+ * An area with room within reach of an address; makes one if there is none. Returns an error
+ * pointer if that fails. The memory's lock is held.
+ */
 static struct dtrace_area *dtrace_area_for(struct dtrace_memory *memory, u64 address, struct dtrace_patience *patience)
 {
 	struct dtrace_area *area;
@@ -219,7 +239,7 @@ static struct dtrace_area *dtrace_area_for(struct dtrace_memory *memory, u64 add
 	return area;
 }
 
-/* The next one of an area, of which nothing is known yet. */
+/* The next unused slot of an area, and its address. NULL: there is no memory. */
 static struct dtrace_slot *dtrace_slot_next(struct dtrace_area *area, const struct dtrace_carrier *carrier, u64 *at)
 {
 	u32 n = area->taken;
@@ -236,7 +256,7 @@ static struct dtrace_slot *dtrace_slot_next(struct dtrace_area *area, const stru
 	return &(*page)[n % DTRACE_SLOTS_PER_PAGE];
 }
 
-/* Makes one in an area. */
+/* Makes a carrier's slot in an area. */
 static int dtrace_slot_make_in(struct dtrace_area *area, struct dtrace_carrier *carrier)
 {
 	u8 bytes[DTRACE_SLOT_SIZE] = {};
@@ -257,12 +277,12 @@ static int dtrace_slot_make_in(struct dtrace_area *area, struct dtrace_carrier *
 	smp_store_release(&slot->length, carrier->length);
 	area->taken++;
 	carrier->area = area;
-	/* It may be hit meanwhile. */
+	/* The breakpoint may be hit meanwhile. */
 	smp_store_release(&carrier->slot, at);
 	return 0;
 }
 
-/* Whether the memory has one already that is for a carrier; then it has it. */
+/* Whether the memory has a slot already for the carrier's instruction; the carrier gets it then. */
 static bool dtrace_slot_again(struct dtrace_memory *memory, struct dtrace_carrier *carrier)
 {
 	void *entry = xa_load(&memory->slots, carrier->spot.address);
@@ -285,15 +305,15 @@ static bool dtrace_slot_again(struct dtrace_memory *memory, struct dtrace_carrie
 }
 
 /*
- * Has a carrier have a slot. The memory is locked, its mappings are not, and it does not come to an end meanwhile. ETIMEDOUT: the program keeps
- * them for itself.
+ * Gives a carrier a slot. The caller holds the memory's lock, not its mmap lock, and a user
+ * reference (mmget()). -ETIMEDOUT: the program has held its mmap lock for too long. May sleep.
  */
 int dtrace_slot_make(struct dtrace_memory *memory, struct dtrace_carrier *carrier, struct dtrace_patience *patience)
 {
 	struct dtrace_area *area;
 	int error;
 
-	/* get_signal() may be watched with preemption off, and its lock sleeps there. */
+	/* get_signal() may be hooked with preemption off, and siglock sleeps with PREEMPT_RT. */
 	if (IS_ENABLED(CONFIG_PREEMPT_RT))
 		return -EOPNOTSUPP;
 	if (dtrace_slot_again(memory, carrier))
@@ -302,13 +322,13 @@ int dtrace_slot_make(struct dtrace_memory *memory, struct dtrace_carrier *carrie
 	if (IS_ERR(area))
 		return PTR_ERR(area);
 	error = dtrace_slot_make_in(area, carrier);
-	/* Without that the next carrier there gets another slot. */
+	/* If the slot cannot be noted, the next carrier there gets another one. */
 	if (!error)
 		dtrace_note_for(carrier, &memory->uncharged_slots, &memory->slots, carrier->spot.address, carrier->slot);
 	return error;
 }
 
-/* Whether the slot can be executed. The memory may be changed meanwhile. */
+/* Whether the slot can be executed. May be wrong while the mappings are being changed. */
 bool dtrace_slot_is_there(const struct dtrace_carrier *carrier)
 {
 	struct vm_area_struct *vma = vma_lookup(carrier->spot.mm, carrier->slot);
@@ -350,7 +370,7 @@ static void dtrace_areas_free(struct list_head *areas)
 	}
 }
 
-/* Whether an address is in a slot. */
+/* Whether an address is in an area. */
 static bool dtrace_slots_have(struct dtrace_memory *memory, u64 address)
 {
 	struct dtrace_area *area;
@@ -362,8 +382,8 @@ static bool dtrace_slots_have(struct dtrace_memory *memory, u64 address)
 }
 
 /*
- * Takes the areas of a memory away, in which no carrier is left; false: a thread may stand in one, or one cannot be unmapped now. In the memory's
- * worker, which has it locked.
+ * Unmaps the areas of a memory that has no carriers left. False: a thread may stand in one, or one
+ * cannot be unmapped now. Runs in the memory's worker, which holds its lock.
  */
 bool dtrace_slots_retire(struct dtrace_memory *memory, struct dtrace_patience *patience)
 {
@@ -372,7 +392,9 @@ bool dtrace_slots_retire(struct dtrace_memory *memory, struct dtrace_patience *p
 
 	if (list_empty(&memory->areas))
 		return true;
-	/* Who has met a breakpoint that is gone is in its slot then, or past it. */
+	/*
+	 * After this, a thread that has hit a breakpoint which has gone is in its slot, or past it.
+	 */
 	synchronize_rcu();
 	if (dtrace_own_any_at(memory, dtrace_slots_have))
 		return false;
@@ -391,7 +413,7 @@ bool dtrace_slots_retire(struct dtrace_memory *memory, struct dtrace_patience *p
 	return true;
 }
 
-/* The memory is gone, or nobody sees its slots any more. */
+/* The memory is gone, or nobody looks for its slots any more. */
 void dtrace_slots_free(struct dtrace_memory *memory)
 {
 	struct dtrace_area *area;

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* SPDX-FileCopyrightText: The DTrace for Linux authors */
 
-/* Slots: where programs execute instructions that breakpoints of ours cover; slots.c and areas.c hold the bodies. */
+/*
+ * Slots: where programs execute the instructions that breakpoints of ours cover (INV-42); slots.c
+ * and areas.c hold the bodies.
+ */
 #ifndef _DTRACE_SLOTS_H
 #define _DTRACE_SLOTS_H
 
@@ -16,12 +19,18 @@ struct dtrace_carrier;
 struct dtrace_memory;
 struct dtrace_patience;
 
-/* Bytes of a slot: an instruction, and a jump behind the one that it stands for. */
+/* Bytes of a slot: an instruction, and a jump to the one behind the original. */
 #define DTRACE_SLOT_SIZE 32
 
-/* Memory of a program that slots are in. It counts among what the program may have; its pages come when they are needed. */
+/*
+ * Bytes of a mapping that slots are in. It counts in the program's resource limits; its pages are
+ * allocated when they are needed.
+ */
 #define DTRACE_AREA_SIZE (1UL << 18)
-/* How far an area may be from what it is for: text reaches data by 2 GiB, and the data is somewhere behind it. */
+/*
+ * Largest distance of an area from the text that it is for: instructions reach data within 2 GiB,
+ * and the data lies behind the text.
+ */
 #define DTRACE_AREA_REACH SZ_1G
 #define DTRACE_SLOTS_PER_PAGE (PAGE_SIZE / DTRACE_SLOT_SIZE)
 
@@ -34,18 +43,21 @@ struct dtrace_slot {
 
 struct dtrace_area {
 	struct list_head all, gone;
-	/* What is mapped there, and where. */
+	/* The file that is mapped there, and the address. */
 	struct file *file;
 	u64 start;
-	/* How many slots are taken; they are taken one after the other. */
+	/* Number of slots in use; slots are used one after the other. */
 	u32 taken;
-	/* Those, page by page. */
+	/* The slots, page by page. */
 	struct dtrace_slot *pages[DTRACE_AREA_SIZE / PAGE_SIZE];
-	/* Bytes of these that are charged to nobody. */
+	/* Bytes of `pages` that are charged to no control group. */
 	atomic_long_t uncharged;
 };
 
-/* Of areas.c. All but the last three are called with the memory locked, whose users do not come to an end meanwhile. */
+/*
+ * Of areas.c. All but the last three are called with the memory's lock held, and with a user
+ * reference (mmget()).
+ */
 struct dtrace_area *dtrace_area_make(struct dtrace_memory *memory, u64 address, struct dtrace_patience *patience);
 int dtrace_area_write(struct dtrace_area *area, u64 slot, const u8 *bytes, size_t size, bool is_kept);
 bool dtrace_area_unmap(struct dtrace_area *area, struct mm_struct *mm, struct dtrace_patience *patience);
@@ -62,16 +74,21 @@ void dtrace_slots_free(struct dtrace_memory *memory);
 bool dtrace_slots_any(void);
 
 /*
- * Called in the program that has met the breakpoint which this slot is for. Whether it was interrupted there before it could execute
- * the instruction, and has come again: its probes have fired.
+ * Called in the program that has hit the breakpoint of this slot. Whether the thread was
+ * interrupted in the slot before it could execute the instruction, and has come again: then its
+ * probes have fired already.
  */
 bool dtrace_slot_resumes(u64 slot, const struct pt_regs *regs);
 /*
- * Whether the kernel would restart what the current program does at an address if it were interrupted there: rseq(2). -EFAULT: memory is
- * missing that tells, a word at an address.
+ * Whether the kernel would restart what the current program does at an address if it interrupted
+ * the program there (rseq(2)). -EFAULT: *missing is the address of a word that is needed to tell
+ * and is not in memory.
  */
 int dtrace_user_restarts(u64 address, u64 *missing);
-/* The address that stands for one in a slot of the current program; others stand for themselves. In any context. */
+/*
+ * The program's address for an address in a slot of the current program; any other address is
+ * returned unchanged. In any context.
+ */
 u64 dtrace_program_address(u64 address);
 
 #endif

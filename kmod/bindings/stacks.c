@@ -2,9 +2,10 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * The kernel's stack: by a walk of our own where that is possible (orc.c), else by the kernel's. The kernel exports the walk from
- * where it is called (stack_trace_save()), which has to find its way through our own frames and ftrace's trampoline first. Its unwinder
- * can begin anywhere.
+ * The kernel's stack: by our own walk if that is possible (orc.c, INV-11), otherwise by the
+ * kernel's. The walk that the kernel exports (stack_trace_save()) begins where it is called, so it
+ * has to pass our own frames and ftrace's trampoline first. The kernel's unwinder can begin
+ * anywhere.
  */
 
 #include <linux/sched.h>
@@ -14,13 +15,16 @@
 #include "stacks.h"
 #include "trap.h"
 
-/* The kernel's walk of the current task's stack: what the instruction of regs returns to, and so on. */
+/*
+ * Walks the current task's stack by the kernel's unwinder: the address that the instruction of
+ * `regs` returns to, and so on. Returns the number of frames.
+ */
 unsigned int dtrace_stack_callers(unsigned long *frames, unsigned int room, const struct pt_regs *regs)
 {
 	struct unwind_state state;
 	unsigned int n = 0;
 
-	/* It skips the frame of regs. */
+	/* This skips the frame of regs. */
 	unwind_start(&state, current, (struct pt_regs *)regs, NULL);
 	while (n < room && !unwind_done(&state)) {
 		unsigned long pc = unwind_get_return_address(&state);
@@ -34,8 +38,9 @@ unsigned int dtrace_stack_callers(unsigned long *frames, unsigned int room, cons
 }
 
 /*
- * The current task's kernel stack: the instruction of regs, then what it returns to. Of regs, the instruction and the pointers to
- * stack and frame are looked at, and that they are not of user mode.
+ * The current task's kernel stack: the instruction of `regs`, then the addresses that it returns
+ * to. Of `regs` only the instruction, stack and frame pointers and the code segment are used, which
+ * must not be user mode's. Returns the number of frames.
  */
 unsigned int dtrace_stack_from(unsigned long *frames, unsigned int room, const struct pt_regs *regs)
 {
@@ -49,7 +54,7 @@ unsigned int dtrace_stack_from(unsigned long *frames, unsigned int room, const s
 	return 1 + dtrace_stack_callers(frames + 1, room - 1, regs);
 }
 
-/* The current task's kernel stack from somewhere in here on. */
+/* The current task's kernel stack, from a frame in this file on. */
 unsigned int dtrace_stack_here(unsigned long *frames, unsigned int room)
 {
 	unsigned int n;

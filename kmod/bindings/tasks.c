@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * Tasks as probes see them: who they are, whose they are, and whom they descend from. In probe context nothing is locked: what another
- * task may change meanwhile is read once, or with care.
+ * Tasks as probes see them: their identity, their user, and their ancestors. Probe context takes no
+ * lock, so what another task may change meanwhile is read once, or by a load that may fault.
  */
 
 #include <linux/cred.h>
@@ -26,7 +26,7 @@ struct task_struct *dtrace_current(void)
 	return current;
 }
 
-/* The registers a task entered the kernel with; none of a kernel thread. */
+/* The registers with which a task entered the kernel; NULL for a kernel thread. */
 struct pt_regs *dtrace_user_regs(struct task_struct *task)
 {
 	struct pt_regs *regs;
@@ -38,9 +38,10 @@ struct pt_regs *dtrace_user_regs(struct task_struct *task)
 }
 
 /*
- * The parent of a task; NULL: it has left all lists, which it may do long before it leaves its CPU for the last time. From then on it is
- * given no other parent when its own goes, and the pointer leads to what has been freed. Interrupts are off here, which is an RCU read-side
- * critical section: a parent that is one within it stays to its end, and so do that one's ancestors.
+ * The parent of a task; NULL: the task has been released, which may happen long before it leaves
+ * its CPU for the last time. From then on it gets no other parent when its parent goes, and the
+ * pointer may lead to freed memory. Interrupts are off, which is an RCU read-side critical section:
+ * a parent that is found in it is not freed before its end, and neither are that one's ancestors.
  */
 static struct task_struct *dtrace_parent(struct task_struct *task)
 {
@@ -64,7 +65,7 @@ unsigned int dtrace_gid(struct task_struct *task)
 	return __kgid_val(rcu_dereference_raw(task->real_cred)->gid);
 }
 
-/* Whether its user may look into the memory of a task. */
+/* Whether the task's user may access the memory of the task. */
 bool dtrace_is_dumpable(struct task_struct *task)
 {
 #if __has_include(<linux/sched/exec_state.h>)
@@ -79,8 +80,10 @@ bool dtrace_is_dumpable(struct task_struct *task)
 }
 
 /*
- * Whether a process is of one user alone, as __ptrace_may_access() and cap_ptrace_access_check() ask for one who attaches and is not
- * privileged. They refuse those that run, or ran, with the rights of somebody else: what they read then may still be in their memory.
+ * Whether a process belongs to one user alone, as __ptrace_may_access() and
+ * cap_ptrace_access_check() require it for an unprivileged task that attaches. They refuse
+ * processes that run, or ran, with the rights of another user, because what they read then may
+ * still be in their memory.
  */
 bool dtrace_belongs_to(struct task_struct *task, const struct dtrace_identity *user)
 {
@@ -96,18 +99,25 @@ bool dtrace_belongs_to(struct task_struct *task, const struct dtrace_identity *u
 		return false;
 	if (cred->user_ns->ns.ns_id != user->user_ns || cred->cap_permitted.val & ~user->permitted)
 		return false;
-	/* Who gives rights up is made undumpable before: commit_creds(). */
+	/*
+	 * commit_creds() makes a task undumpable before it gives up rights; so the credentials are
+	 * read before that is looked at.
+	 */
 	smp_rmb();
 	return dtrace_is_dumpable(task);
 }
 
-/* Of the ancestors nothing is read but with care: who traces by descent does so everywhere, and a mistake would be the machine's end. */
+/*
+ * Whether a task descends from process `pid`; *hops: the number of parents that were looked at. The
+ * ancestors are read only by loads that may fault: a consumer that traces by descent does so in
+ * every firing, and a bad pointer would crash the machine.
+ */
 bool dtrace_progenyof(struct task_struct *task, u64 pid, u32 *hops)
 {
 	struct task_struct *at = task;
 	pid_t tgid = task->tgid;
 
-	/* Bounded, for reparenting may run at the same time. */
+	/* Bounded, because a task may get another parent at the same time. */
 	for (*hops = 0; *hops < 4096; ++*hops) {
 		if (tgid == pid)
 			return true;
@@ -123,7 +133,7 @@ bool dtrace_progenyof(struct task_struct *task, u64 pid, u32 *hops)
 	return false;
 }
 
-/* Of the current task. */
+/* Whether the current task has the group, by its effective or a supplementary group id. */
 bool dtrace_in_group(unsigned int gid)
 {
 	kgid_t group = make_kgid(&init_user_ns, gid);
@@ -131,7 +141,10 @@ bool dtrace_in_group(unsigned int gid)
 	return gid_valid(group) && in_egroup_p(group);
 }
 
-/* By the real ids, as for PTRACE_MODE_REALCREDS: a program that is set-id opens for who started it. */
+/*
+ * The current task's identity by its real ids, as for PTRACE_MODE_REALCREDS: a set-id program opens
+ * for the user who started it.
+ */
 void dtrace_current_identity(struct dtrace_identity *user)
 {
 	const struct cred *cred = current_cred();

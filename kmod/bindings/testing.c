@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-/* What only the unit tests in the kernel need of it. */
+/* Helpers for the KUnit tests only. */
 
 #include <linux/kconfig.h>
 
@@ -13,13 +13,16 @@
 
 #include "testing.h"
 
-/* Two pages of the direct map, 0 if there are none. */
+/* Allocates two pages of the direct map; 0: there is no memory. */
 u64 dtrace_test_pages(void)
 {
 	return __get_free_pages(GFP_KERNEL | __GFP_ZERO, 1);
 }
 
-/* Has a page taken for one that the machine does not have at the moment, or again for one that it has. */
+/*
+ * Marks a page as offline, that is, as one that the machine does not have at the moment; or as
+ * present again.
+ */
 void dtrace_test_page_is(u64 addr, bool there)
 {
 	struct page *page = virt_to_page((void *)addr);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* SPDX-FileCopyrightText: The DTrace for Linux authors */
 
-/* What only the unit tests in the kernel need of it. */
+/* Helpers for the KUnit tests only. */
 #ifndef _DTRACE_TESTING_H
 #define _DTRACE_TESTING_H
 

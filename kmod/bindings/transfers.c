@@ -2,8 +2,9 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * Transfers of block devices and of NFS, as places.h declares them. A bio is told of by value, because what it says of
- * itself changes while it is carried out. This object is built without ftrace: all of it runs in probe context.
+ * Transfers of block devices and of NFS, as places.h declares them. A bio is reported by value,
+ * because its fields change while it is carried out. This object is built without ftrace, because
+ * all of it runs in probe context.
  */
 
 #include <linux/bio.h>
@@ -17,7 +18,7 @@
 
 #include "places.h"
 
-/* The file of an inode, which may be none. */
+/* Notes the file of an inode, and one of its dentries if it has any. */
 static void dtrace_io_file(struct dtrace_io *io, struct inode *inode, u64 offset)
 {
 	struct hlist_node *alias;
@@ -30,8 +31,8 @@ static void dtrace_io_file(struct dtrace_io *io, struct inode *inode, u64 offset
 }
 
 /*
- * The file that a folio belongs to. The folio may be anybody's memory (that of a direct transfer), so that what its
- * mapping points to is looked at with care.
+ * Notes the file that a folio belongs to. The folio may be memory of any kind (that of a direct
+ * transfer), so what its mapping points to is read by loads that may fault.
  */
 static void dtrace_io_folio(struct dtrace_io *io, struct folio *folio)
 {
@@ -52,9 +53,10 @@ static void dtrace_io_folio(struct dtrace_io *io, struct folio *folio)
 }
 
 /*
- * Where a bio lies, or lay, when it has been counted down to nothing: what is done at once leaves the rest of the count alone, what is done
- * bit by bit, as by a driver that works on the bio itself, moves it along the pages. `bytes` is how much it was; or it is 0, and its
- * pages say so, unless the bio has those of another.
+ * The extent of a bio, also after its size has been counted down to 0. A bio that is completed at
+ * once keeps the rest of its iterator; one that is completed in pieces, as by a driver that works
+ * on the bio itself, has its iterator moved along its pages. `bytes`: the size that it had; 0: it
+ * is the sum of its pages, unless the bio uses the pages of another one.
  */
 static struct bvec_iter dtrace_bio_extent(const struct bio *bio, unsigned int bytes)
 {
@@ -63,7 +65,10 @@ static struct bvec_iter dtrace_bio_extent(const struct bio *bio, unsigned int by
 
 	if (extent.bi_size || !bio->bi_io_vec)
 		return extent;
-	/* As if all were left, which the place in the current page is to be read with. */
+	/*
+	 * As if all were left: without that, the position in the current page could not be
+	 * computed.
+	 */
 	extent.bi_size = bytes ? bytes : UINT_MAX;
 	if (bytes)
 		return extent;
@@ -78,8 +83,9 @@ static struct bvec_iter dtrace_bio_extent(const struct bio *bio, unsigned int by
 }
 
 /*
- * What is on a partition the block layer makes a place on the disk, but leaves the bio the partition's: where it is there, which is
- * what the bio was made with. A flush without data is nowhere, and is left at 0.
+ * The block layer turns a sector of a partition into one of the disk, but leaves the partition in
+ * the bio. Returns the sector in the partition, with which the bio was made. A flush without data
+ * has no position, and is left at 0.
  */
 static sector_t dtrace_bio_sector(const struct bio *bio, sector_t sector)
 {
@@ -99,7 +105,7 @@ void dtrace_io_of_bio(const struct bio *bio, unsigned int bytes, int error, stru
 		.bdev = bio->bi_bdev,
 		.sector = dtrace_bio_sector(bio, extent.bi_sector),
 		.bytes = extent.bi_size,
-		/* How much was done before it failed is not known: nothing, then. */
+		/* How much was done before it failed is unknown, so nothing counts as done. */
 		.left = error ? extent.bi_size : 0,
 		.done = (uintptr_t)bio->bi_end_io,
 		.flags = op_is_write(bio_op(bio)) ? DTRACE_IO_WRITE : DTRACE_IO_READ,
@@ -120,8 +126,8 @@ void dtrace_io_of_bio(const struct bio *bio, unsigned int bytes, int error, stru
 }
 
 /*
- * What NFS asks its server for. Its blocks are those of the file, which a data server of pNFS may number otherwise; what is written
- * without a promise is not waited for.
+ * What NFS requests of its server. Sectors are those of the file; a data server of pNFS may number
+ * them otherwise. An unstable write is not waited for, so it is asynchronous.
  */
 void dtrace_io_of_nfs(const struct nfs_pgio_header *hdr, struct dtrace_io *io)
 {
@@ -151,21 +157,27 @@ void dtrace_io_end_nfs(const struct nfs_pgio_header *hdr, const struct rpc_task 
 	}
 }
 
-/* Whether the bio's device works by requests: then it is cut and merged before it is carried out. */
+/*
+ * Whether the bio's device works by requests: then the bio is split and merged before it is carried
+ * out.
+ */
 bool dtrace_bio_becomes_request(const struct bio *bio)
 {
 	return bio->bi_bdev && queue_is_mq(bdev_get_queue(bio->bi_bdev));
 }
 
-/* The first bio of a request; none of one that a driver or a program made for itself. */
+/*
+ * The first bio of a request; NULL for a request that a driver or a program has made itself
+ * (passthrough).
+ */
 const struct bio *dtrace_request_bio(const struct request *rq)
 {
 	return blk_rq_is_passthrough((struct request *)rq) ? NULL : rq->bio;
 }
 
 /*
- * Whether a request, with a bio, is to be told of again: it is at work for a write that comes with a flush of the device's cache, and
- * ends only when all of that is done.
+ * Whether the completion of a request, which has a bio, is to be reported again later: it is a step
+ * of a write with a flush of the device's cache, and ends only when all steps are done.
  */
 bool dtrace_request_goes_on(const struct request *rq)
 {

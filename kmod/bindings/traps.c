@@ -2,15 +2,17 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * Breakpoints of programs that are answered at once.
+ * Breakpoints of programs that are answered in the exception (INV-41).
  *
- * The kernel's uprobes answer a breakpoint on the way back to the program, and execute many instructions elsewhere with a second
- * exception. We are asked before them, in the exception itself, and where the instruction can be done on the spot there is nothing left for
- * them to do. Nothing is owed to us: what is not certain is left to them, and they call us in their time.
+ * Uprobes answer a breakpoint on the way back to the program, and execute many instructions out of
+ * line with a second exception. The module is called before them, in the exception itself; if it
+ * can execute the instruction there, nothing is left for uprobes to do. If the module is not
+ * certain about a breakpoint that uprobes carry, it leaves it to them, and they call it later.
  *
- * A breakpoint is found by memory and address, in a table that is read under RCU. What it was set for may be gone from there since, and
- * another file's text, with a debugger's breakpoint, have come. That takes the memory's lock for writing, which its sequence
- * count tells; only after such a change the mapping is looked at again.
+ * A breakpoint is found by memory and address, in a table that is read under RCU. What it was set
+ * for may have been unmapped since, and another file's text, with a debugger's breakpoint, mapped
+ * there. That takes the mmap lock for writing and so changes its sequence count; only after such a
+ * change the mapping is looked at again.
  */
 
 #include <linux/hash.h>
@@ -54,7 +56,7 @@ static const struct rhashtable_params dtrace_trap_params = {
 
 static struct rhashtable dtrace_traps;
 
-/* As rhashtable_lookup(), which asks the table where in an object its node is. */
+/* Like rhashtable_lookup(), but with the offset of the node in an object known at compile time. */
 static __always_inline struct dtrace_carrier *dtrace_trap_find(const struct dtrace_spot *spot)
 {
 	struct bucket_table *table = rht_dereference_rcu(dtrace_traps.tbl, &dtrace_traps);
@@ -70,9 +72,12 @@ static __always_inline struct dtrace_carrier *dtrace_trap_find(const struct dtra
 			rht_for_each_entry_rcu_from(carrier, at, rht_ptr_rcu(bucket), table, hash, node)
 				if (carrier->spot.address == spot->address && carrier->spot.mm == spot->mm)
 					return carrier;
-			/* It may have been moved to another chain meanwhile. */
+			/* The entry may have been moved to another chain meanwhile. */
 		} while (at != RHT_NULLS_MARKER(bucket));
-		/* A table that grows is seen before what is put there. */
+		/*
+		 * While the table grows, entries are put into the new one. The pointer to that is
+		 * read after the chain, so no entry is overlooked (as in rhashtable_lookup()).
+		 */
 		smp_rmb();
 		table = rht_dereference_rcu(table->future_tbl, &dtrace_traps);
 	} while (unlikely(table));
@@ -84,19 +89,25 @@ enum dtrace_hold {
 	DTRACE_HOLDS,
 	/* It is not. */
 	DTRACE_FALLEN,
-	/* Somebody changes the memory. */
+	/* The mappings are being changed. */
 	DTRACE_CHANGING,
-	/* It is, and a debugger has set his own there. */
+	/* It is, and a debugger has set its own breakpoint there. */
 	DTRACE_COVERED,
 	/* A debugger has made another instruction of it. */
 	DTRACE_CHANGED,
 };
 
-/* How many there are; the notifier is there as long as any is. */
+/*
+ * Number of reasons to have the notifier registered: answered carriers, and known memories (one for
+ * all).
+ */
 static DEFINE_MUTEX(dtrace_traps_lock);
 static unsigned long dtrace_traps_count;
 
-/* Whether behind a breakpoint is what was there. Where there is no file the program may have made another instruction of it. */
+/*
+ * Whether the bytes behind a breakpoint are as expected. In code of no file the program may have
+ * made another instruction of them.
+ */
 static bool dtrace_trap_continues(u64 address, const u8 *code, unsigned int length)
 {
 	unsigned int n;
@@ -108,7 +119,11 @@ static bool dtrace_trap_continues(u64 address, const u8 *code, unsigned int leng
 	return true;
 }
 
-/* Whether the mapping at a place is what the breakpoint was set for. The memory may be changed meanwhile. */
+/*
+ * Whether the mapping at a place is what the breakpoint was set for. May be wrong while the
+ * mappings are being changed. The caller is in an RCU read-side critical section, or holds the mmap
+ * lock.
+ */
 static bool dtrace_trap_fits(const struct dtrace_carrier *carrier)
 {
 	const struct dtrace_spot *spot = &carrier->spot;
@@ -117,7 +132,10 @@ static bool dtrace_trap_fits(const struct dtrace_carrier *carrier)
 
 	if (!vma || !(vma->vm_flags & VM_EXEC))
 		return false;
-	/* It may be another's by now, but never no file's; the sequence count tells. */
+	/*
+	 * Without the lock the vma may be another one by now, but its file never becomes NULL; the
+	 * sequence count tells.
+	 */
 	file = READ_ONCE(vma->vm_file);
 	if (!file != !carrier->file || dtrace_offset_of(vma, spot->address) != carrier->offset)
 		return false;
@@ -127,13 +145,13 @@ static bool dtrace_trap_fits(const struct dtrace_carrier *carrier)
 	return !carrier->slot || dtrace_slot_is_there(carrier);
 }
 
-/* Whether no debugger has written a breakpoint or another instruction there, as far as is noted. */
+/* Whether no debugger is known to have written a breakpoint or another instruction there. */
 static bool dtrace_trap_is_plain(const struct dtrace_carrier *carrier)
 {
 	return !READ_ONCE(carrier->changed) && READ_ONCE(carrier->shown) != DTRACE_BREAKPOINT;
 }
 
-/* The same, in a memory that has changed since that was found out. */
+/* Finds out what a place is, after the mappings may have changed. */
 static noinline enum dtrace_hold dtrace_trap_look(struct dtrace_carrier *carrier, unsigned int seq)
 {
 	bool fits = dtrace_trap_fits(carrier);
@@ -144,13 +162,16 @@ static noinline enum dtrace_hold dtrace_trap_look(struct dtrace_carrier *carrier
 		return DTRACE_FALLEN;
 	if (dtrace_trap_is_plain(carrier)) {
 		WRITE_ONCE(carrier->seq, seq);
-		/* Pairs with dtrace_carrier_noted(): one of both sees what the other has written. */
+		/*
+		 * Pairs with dtrace_carrier_noted(): at least one side sees what the other has
+		 * written.
+		 */
 		smp_mb();
 		if (dtrace_trap_is_plain(carrier))
 			return DTRACE_HOLDS;
 		WRITE_ONCE(carrier->seq, DTRACE_SEQ_NONE);
 	}
-	/* It is noted before it is written, which may fail. */
+	/* A change is noted before it is written, and the write may fail. */
 	if (READ_ONCE(carrier->changed) && !dtrace_trap_continues(carrier->spot.address, carrier->code, carrier->length))
 		return DTRACE_CHANGED;
 	return READ_ONCE(carrier->shown) == DTRACE_BREAKPOINT ? DTRACE_COVERED : DTRACE_HOLDS;
@@ -165,7 +186,10 @@ static enum dtrace_hold dtrace_trap_hold(struct dtrace_carrier *carrier)
 	return likely(READ_ONCE(carrier->seq) == seq) ? DTRACE_HOLDS : dtrace_trap_look(carrier, seq);
 }
 
-/* Whether the place is what the breakpoint was set for, whatever a debugger has made of it. The lock of its memory is held. */
+/*
+ * Whether the place is what the breakpoint was set for, whatever a debugger has made of it. The
+ * mmap lock is held.
+ */
 bool dtrace_trap_holds(struct dtrace_carrier *carrier)
 {
 	enum dtrace_hold hold = dtrace_trap_hold(carrier);
@@ -181,7 +205,7 @@ struct dtrace_carrier *dtrace_trap_at(struct mm_struct *mm, u64 address)
 	return dtrace_trap_find(&spot);
 }
 
-/* Whether what the current program is to execute is a breakpoint, or a negative errno. */
+/* Whether the byte at an address of the current program is a breakpoint, or a negative errno. */
 static int dtrace_trap_stays(u64 address)
 {
 	u64 byte;
@@ -190,7 +214,7 @@ static int dtrace_trap_stays(u64 address)
 	return error ?: byte == DTRACE_BREAKPOINT;
 }
 
-/* Whether it was an instruction of two bytes that is nobody's breakpoint. */
+/* Whether the exception came from `int $3` in two bytes, which is nobody's breakpoint. */
 static bool dtrace_trap_is_long(u64 address)
 {
 	u64 opcode, number;
@@ -199,7 +223,7 @@ static bool dtrace_trap_is_long(u64 address)
 	       dtrace_trap_is_interrupt(opcode, number);
 }
 
-/* What a breakpoint is that none of ours is known at. */
+/* What a breakpoint is taken for at which no carrier of ours is known. */
 static enum dtrace_stray dtrace_trap_judge(u64 address)
 {
 	enum dtrace_stray stray = dtrace_memory_strays(address);
@@ -220,7 +244,10 @@ static enum dtrace_stray dtrace_trap_judge(u64 address)
 	return stray;
 }
 
-/* A breakpoint that none of ours is known at. It may be one that was; that is looked at on the way back to it. */
+/*
+ * Answers a breakpoint at which no carrier of ours is known. It may be one that is left over; an
+ * errand looks at it on the way back.
+ */
 static noinline int dtrace_trap_strays(struct pt_regs *regs)
 {
 	u64 address = dtrace_trap_address(regs);
@@ -229,7 +256,7 @@ static noinline int dtrace_trap_strays(struct pt_regs *regs)
 
 	if (stray == DTRACE_UNKNOWN || dtrace_trap_is_long(address))
 		return NOTIFY_DONE;
-	/* One of ours was taken out since the processor met it. */
+	/* One of ours may have been taken out since the processor hit it. */
 	stays = dtrace_trap_stays(address);
 	if (stray == DTRACE_FOREIGN && stays > 0)
 		return NOTIFY_DONE;
@@ -239,8 +266,9 @@ static noinline int dtrace_trap_strays(struct pt_regs *regs)
 }
 
 /*
- * A debugger has one there too. Ours fires, and the program gets the signal for his. He may have the instruction executed somewhere else; where he
- * steps over it here that fires no more.
+ * Answers a breakpoint where a debugger has one too. Ours fires, and the program gets the signal
+ * for the debugger's. The debugger may execute the instruction elsewhere; if it steps over it in
+ * place, that does not fire again.
  */
 static int dtrace_trap_cover(struct dtrace_carrier *carrier, struct pt_regs *regs)
 {
@@ -248,13 +276,16 @@ static int dtrace_trap_cover(struct dtrace_carrier *carrier, struct pt_regs *reg
 	struct dtrace_errand *signal;
 
 	instruction_pointer_set(regs, address);
-	/* The debugger has gone, and its breakpoint would kill the program: it is forgotten, and the program tries again. */
+	/*
+	 * The debugger has gone, and its breakpoint would kill the program: it is forgotten, and
+	 * the program comes again.
+	 */
 	if (!dtrace_is_ptraced()) {
 		WRITE_ONCE(carrier->shown, carrier->code[0]);
 		return NOTIFY_STOP;
 	}
 	signal = dtrace_errand_ahead(DTRACE_ERRAND_SIGNAL);
-	/* Without memory for that the program comes again. */
+	/* Without memory for the errand the program comes again. */
 	if (!signal)
 		return NOTIFY_STOP;
 	if (!carrier->meet(carrier, regs)) {
@@ -267,7 +298,10 @@ static int dtrace_trap_cover(struct dtrace_carrier *carrier, struct pt_regs *reg
 	return NOTIFY_STOP;
 }
 
-/* One that we have written, but that cannot be answered as others are. Nobody comes behind us. */
+/*
+ * Answers a breakpoint that we have written and that cannot be answered as usual. No other handler
+ * would answer it.
+ */
 static noinline int dtrace_trap_defer(struct dtrace_carrier *carrier, struct pt_regs *regs, enum dtrace_hold hold)
 {
 	u64 address = dtrace_trap_address(regs);
@@ -291,7 +325,10 @@ static noinline int dtrace_trap_defer(struct dtrace_carrier *carrier, struct pt_
 	return NOTIFY_STOP;
 }
 
-/* One that could not be answered, with its slot if it had one. What may not be executed in a slot may not be by uprobes. */
+/*
+ * Gives up a breakpoint that could not be answered, with its slot if it had one. If the instruction
+ * must not be executed in a slot, uprobes must not execute it out of line either.
+ */
 static noinline int dtrace_trap_give_up(struct dtrace_carrier *carrier, u64 slot, struct pt_regs *regs)
 {
 	u64 address = dtrace_trap_address(regs);
@@ -303,19 +340,26 @@ static noinline int dtrace_trap_give_up(struct dtrace_carrier *carrier, u64 slot
 	return NOTIFY_STOP;
 }
 
-/* Whether the processor would have told who steps through the program of what was done: perhaps of branches alone. */
+/*
+ * Whether the processor would have reported the step that was executed; it may be set to report
+ * branches alone.
+ */
 static bool dtrace_trap_made_step(const struct dtrace_carrier *carrier, u64 slot, const struct pt_regs *regs)
 {
 	u64 address = carrier->spot.address;
 	u64 next = dtrace_pc(regs);
 
-	/* In a slot the processor does. */
+	/* In a slot the processor itself reports the step. */
 	if (next == address || (slot && next == slot))
 		return false;
 	return !dtrace_trap_steps_branches() || next != address + carrier->length;
 }
 
-/* The same, or who steps through the program is to see a step. Uprobes see to that where they can. */
+/*
+ * Answers a breakpoint like dtrace_trap_own(), but the place has changed, or the program is being
+ * stepped through, so the debugger must see a step. Uprobes see to that if they may have the
+ * breakpoint.
+ */
 static noinline int dtrace_trap_step(struct dtrace_carrier *carrier, struct pt_regs *regs, enum dtrace_hold hold)
 {
 	u64 address = dtrace_trap_address(regs);
@@ -323,13 +367,16 @@ static noinline int dtrace_trap_step(struct dtrace_carrier *carrier, struct pt_r
 	struct dtrace_errand *step;
 	bool done, moved;
 
-	/* The jump behind an instruction in a slot is a branch too many. */
+	/*
+	 * If only branches are reported, the jump behind the instruction in a slot would be one too
+	 * many.
+	 */
 	moved = slot && !dtrace_trap_steps_branches();
 	if (hold != DTRACE_HOLDS || (!dtrace_is_only_own(carrier) && !moved))
 		return dtrace_trap_defer(carrier, regs, hold);
 	instruction_pointer_set(regs, address);
 	step = dtrace_errand_ahead(DTRACE_ERRAND_STEP);
-	/* Without memory for that the program comes again. */
+	/* Without memory for the errand the program comes again. */
 	if (!step)
 		return NOTIFY_STOP;
 	done = carrier->trap(carrier, regs, slot);
@@ -346,7 +393,7 @@ static noinline int dtrace_trap_step(struct dtrace_carrier *carrier, struct pt_r
 	return dtrace_trap_give_up(carrier, slot, regs);
 }
 
-/* One that we have written, and nobody else wants. */
+/* Answers a breakpoint that we have written and that nobody else wants. */
 static __always_inline int dtrace_trap_own(struct dtrace_carrier *carrier, struct pt_regs *regs)
 {
 	enum dtrace_hold hold = dtrace_trap_hold(carrier);
@@ -355,7 +402,7 @@ static __always_inline int dtrace_trap_own(struct dtrace_carrier *carrier, struc
 
 	if (unlikely(hold != DTRACE_HOLDS || dtrace_trap_steps(regs)))
 		return dtrace_trap_step(carrier, regs, hold);
-	/* Another thread may get it one. */
+	/* Another thread may give the carrier a slot meanwhile. */
 	slot = smp_load_acquire(&carrier->slot);
 	instruction_pointer_set(regs, address);
 	if (unlikely(!carrier->trap(carrier, regs, slot))) {
@@ -367,13 +414,13 @@ static __always_inline int dtrace_trap_own(struct dtrace_carrier *carrier, struc
 	return NOTIFY_STOP;
 }
 
-/* One that uprobes have. They do what we cannot. */
+/* Answers a breakpoint that uprobes carry. They do what the module cannot. */
 static int dtrace_trap_carried(struct dtrace_carrier *carrier, struct pt_regs *regs)
 {
 	enum dtrace_hold hold = dtrace_trap_hold(carrier);
 	u64 address = dtrace_trap_address(regs);
 
-	/* Uprobes know of theirs alone. */
+	/* Uprobes do not know of the debugger's. */
 	if (hold == DTRACE_COVERED)
 		return dtrace_trap_defer(carrier, regs, hold);
 	if (dtrace_trap_steps(regs) || !dtrace_is_alone(&carrier->consumer) || hold != DTRACE_HOLDS)
@@ -385,7 +432,7 @@ static int dtrace_trap_carried(struct dtrace_carrier *carrier, struct pt_regs *r
 	return NOTIFY_DONE;
 }
 
-/* One that is not our own alone, or is none. */
+/* Answers a breakpoint that is not ours alone, or is none of ours. */
 static noinline int dtrace_trap_otherwise(struct dtrace_carrier *carrier, struct pt_regs *regs, u8 state)
 {
 	int ret;
@@ -425,11 +472,11 @@ static int dtrace_trapped(struct notifier_block *self, unsigned long event, void
 
 static struct notifier_block dtrace_trap_notifier = {
 	.notifier_call = dtrace_trapped,
-	/* Before uprobes. */
+	/* Called before uprobes. */
 	.priority = INT_MAX,
 };
 
-/* Breakpoints are looked at from now on. */
+/* Registers the notifier, unless it is registered. */
 void dtrace_traps_attend(void)
 {
 	guard(mutex)(&dtrace_traps_lock);
@@ -444,7 +491,10 @@ void dtrace_traps_ignore(void)
 		unregister_die_notifier(&dtrace_trap_notifier);
 }
 
-/* Lets traps at the carrier's place be answered. It stays where it is until dtrace_carriers_sync() after dtrace_trap_remove(). */
+/*
+ * Lets the exception answer hits of the carrier. The caller keeps the carrier until
+ * dtrace_carriers_sync() after dtrace_trap_remove(). -EEXIST: another carrier is there.
+ */
 int dtrace_trap_add(struct dtrace_carrier *carrier)
 {
 	int error;
@@ -485,10 +535,10 @@ no_places:
 	return error;
 }
 
-/* None is left. */
+/* Called when no carrier is left. May sleep. */
 void dtrace_traps_exit(void)
 {
-	/* None of those that were left behind either. */
+	/* Nor must one be left that was left behind. */
 	dtrace_left_wait();
 	dtrace_programs_wait();
 	dtrace_memories_exit();
@@ -598,7 +648,10 @@ out:
 	return result;
 }
 
-/* By a write that changes nothing, whatever others do there meanwhile. One byte never lies on two cache lines. */
+/*
+ * A write that changes nothing, whatever other tasks write there meanwhile. One byte never lies on
+ * two cache lines.
+ */
 bool dtrace_user_touch(u64 addr)
 {
 	if (!user_write_access_begin((void __user *)addr, 1))
@@ -612,7 +665,10 @@ fault:
 	return false;
 }
 
-/* Without touching it: a device may be there, which would take that for a command. Of such a page it is not known. */
+/*
+ * Looks the page up without touching it, because a device may be there, for which a write is a
+ * command. A device's page counts as not writable.
+ */
 bool dtrace_user_writable(u64 addr)
 {
 	struct page *page;

@@ -2,13 +2,17 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * The turn of a user's calls.
+ * The turn of a user's calls (INV-31).
  *
- * A user decides how many of his calls wait for each other, and so for how long. The kernel takes a task that it cannot interrupt for two minutes for
- * hung, and may be told to panic then. So who waits here is idle, as a kernel thread that has nothing to do. A turn is given to the one who has waited
- * longest: nobody overtakes. A task that is killed leaves the queue. Who has to end something does not wait here: a user keeps his turn while he
- * waits for what he reads, and whoever had the file last may close it.
- * Nobody is frozen here: who is frozen would be given the turn as well, and would keep it. The waits end soon enough for who puts the machine to sleep.
+ * A user decides how many of their calls wait for each other, and so for how long. The kernel takes
+ * a task that has been uninterruptible for two minutes for hung, and may be configured to panic
+ * then. So a task waits here in the idle state, as a kernel thread does that has nothing to do. The
+ * turn goes to the task that has waited longest; none overtakes. A task that is killed leaves the
+ * queue. A call that ends something does not wait here, because a user's task keeps the turn while
+ * it waits for what it reads, and anyone may be the last to close a file.
+ *
+ * A waiting task is not frozen, because a frozen task would be given the turn as well, and would
+ * keep it. The waits end soon enough for suspend.
  *
  * The calls at one file have a turn as well, which is taken first.
  */
@@ -30,14 +34,14 @@ struct dtrace_turn {
 	struct lockdep_map map;
 };
 
-/* A task that waits, on its own stack. */
+/* A waiting task; lives on its stack. */
 struct dtrace_waiter {
 	struct list_head all;
 	struct task_struct *task;
 	bool has_turn;
 };
 
-/* of_file: it is taken before one that is not. */
+/* `of_file`: this turn is taken before one that is not of a file. */
 struct dtrace_turn *dtrace_turn_make(bool of_file)
 {
 	static struct lock_class_key keys[2];
@@ -51,13 +55,13 @@ struct dtrace_turn *dtrace_turn_make(bool of_file)
 	return turn;
 }
 
-/* Nobody has it or waits for it. */
+/* The caller ensures that nobody has the turn or waits for it. */
 void dtrace_turn_free(struct dtrace_turn *turn)
 {
 	kfree(turn);
 }
 
-/* Whether the turn is had at once; if not, who wants it waits from now on. */
+/* Takes the turn if it is free; otherwise queues the waiter and returns false. */
 static bool dtrace_turn_try(struct dtrace_turn *turn, struct dtrace_waiter *waiter)
 {
 	guard(spinlock)(&turn->lock);
@@ -69,7 +73,7 @@ static bool dtrace_turn_try(struct dtrace_turn *turn, struct dtrace_waiter *wait
 	return false;
 }
 
-/* Leaves the queue. False: it has been given the turn already. */
+/* Leaves the queue. False: the waiter has been given the turn already. */
 static bool dtrace_turn_leave(struct dtrace_turn *turn, struct dtrace_waiter *waiter)
 {
 	guard(spinlock)(&turn->lock);
@@ -79,7 +83,7 @@ static bool dtrace_turn_leave(struct dtrace_turn *turn, struct dtrace_waiter *wa
 	return true;
 }
 
-/* Waits for the turn until the task is killed. 0 or -EINTR. */
+/* Waits for the turn. Returns 0, or -EINTR if the task is killed. May sleep. */
 int dtrace_turn_take(struct dtrace_turn *turn)
 {
 	struct dtrace_waiter waiter = { .task = current };
@@ -119,7 +123,7 @@ void dtrace_turn_give(struct dtrace_turn *turn)
 		return;
 	}
 	list_del(&next->all);
-	/* It goes on, and may end, as soon as it sees that it has the turn. */
+	/* The task goes on as soon as it sees that it has the turn, and may then exit. */
 	task = get_task_struct(next->task);
 	smp_store_release(&next->has_turn, true);
 	spin_unlock(&turn->lock);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* SPDX-FileCopyrightText: The DTrace for Linux authors */
 
-/* A lock that one of a user's calls has at a time, or one of those at a file; turn.c holds the bodies. */
+/*
+ * A lock that admits one of a user's calls at a time, or one of the calls at a file; turn.c holds
+ * the bodies (INV-31).
+ */
 #ifndef _DTRACE_TURN_H
 #define _DTRACE_TURN_H
 

@@ -2,13 +2,15 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * Tables of files, and files that have none yet.
+ * Tables of files, and files that have none yet (INV-12).
  *
- * A probe finds the table of an instruction by the file that is mapped there, whatever path that has or had, in whichever mount namespace.
- * A file is known by its numbers and its last change, and is not kept. Of one that has no table the probe notes the thread and the address,
- * while some consumer makes tables; the consumer gets the file by a descriptor, and gives back its table.
+ * A probe finds the table of an instruction by the file that is mapped there, whatever path the
+ * file has or had, in whichever mount namespace. A file is known by its numbers and its last
+ * change; no reference is held. If a file has no table, and a consumer makes tables, the probe
+ * notes the thread and the address. The consumer gets a descriptor of the file and returns the
+ * table.
  *
- * Tables are read with interrupts off, which is what RCU waits for, in NMIs too.
+ * Tables are read with interrupts off, which RCU waits for, in NMIs too.
  */
 
 #include <linux/dcache.h>
@@ -37,18 +39,18 @@ struct dtrace_unwind {
 	struct rhash_head node;
 	struct list_head all;
 	struct rcu_head rcu;
-	/* When it was last used, in seconds. */
+	/* When it was last used, in seconds (jiffies / HZ). */
 	unsigned long used;
 	u64 number;
-	/* None: the file has nothing to be walked by. */
+	/* 0: the file has no unwind data. */
 	u32 size;
 	u8 bytes[];
 };
 
-/* Most tables: each takes memory and time besides its bytes. */
+/* Most tables, because each takes memory and time in addition to its bytes. */
 #define DTRACE_UNWIND_MAX 4096
 
-/* Bytes of all tables. */
+/* Most bytes of all tables. */
 static unsigned long unwind_tables = 64UL << 20;
 module_param(unwind_tables, ulong, 0644);
 MODULE_PARM_DESC(unwind_tables, "Bytes that tables for user stacks may take (67108864)");
@@ -62,17 +64,17 @@ static const struct rhashtable_params dtrace_unwind_params = {
 
 static struct rhashtable dtrace_unwinds;
 static DEFINE_MUTEX(dtrace_unwind_lock);
-/* Of those who empty places of files that are wanted. */
+/* Serializes the tasks that empty entries of `dtrace_wanted`. */
 static DEFINE_MUTEX(dtrace_wanted_lock);
 static LIST_HEAD(dtrace_unwind_all);
 static unsigned long dtrace_unwind_bytes, dtrace_unwind_count;
-/* The number of the last one. */
+/* The last number that was given to a table. */
 static u64 dtrace_unwind_last;
 static unsigned long dtrace_unwind_generation;
-/* How many consumers make tables. */
+/* Number of consumers that make tables. */
 static atomic_t dtrace_unwind_servers = ATOMIC_INIT(0);
 
-/* Files that are wanted: a place is taken, filled, and emptied by a consumer. */
+/* States of an entry for a wanted file: a probe takes and fills it, and a consumer empties it. */
 enum {
 	DTRACE_FREE,
 	DTRACE_FILLING,
@@ -98,13 +100,16 @@ int dtrace_unwind_init(void)
 	return error;
 }
 
-/* Changes when a table can be found no more, and before its memory is freed. */
+/* A number that changes when a table can no longer be found, before the table is freed. */
 unsigned long dtrace_unwind_age(void)
 {
 	return smp_load_acquire(&dtrace_unwind_generation);
 }
 
-/* A table that is nobody's yet, and where its bytes are, which are 0. */
+/*
+ * Allocates a table that nobody can find yet; *bytes points to its zeroed bytes. NULL: there is no
+ * memory.
+ */
 struct dtrace_unwind *dtrace_unwind_alloc(u32 size, u8 **bytes)
 {
 	struct dtrace_unwind *table = kvzalloc(struct_size(table, bytes, size), GFP_KERNEL_ACCOUNT);
@@ -121,7 +126,9 @@ void dtrace_unwind_free(struct dtrace_unwind *table)
 	kvfree(table);
 }
 
-/* Takes a table away; those who read it go on for a grace period. */
+/*
+ * Removes a table; readers may use it until a grace period has passed. dtrace_unwind_lock is held.
+ */
 static void dtrace_unwind_remove(struct dtrace_unwind *table)
 {
 	rhashtable_remove_fast(&dtrace_unwinds, &table->node, dtrace_unwind_params);
@@ -138,7 +145,7 @@ bool dtrace_unwind_any(void)
 	return READ_ONCE(dtrace_unwind_count) || atomic_read(&dtrace_unwind_servers);
 }
 
-/* Notes that a file is wanted, if there is a place for that. In any context. */
+/* Notes that a file is wanted, if there is room for that. In any context. */
 static void dtrace_wanted_add(const struct dtrace_file_id *id, u64 address)
 {
 	struct dtrace_wanted *place = NULL;
@@ -155,7 +162,7 @@ static void dtrace_wanted_add(const struct dtrace_file_id *id, u64 address)
 	}
 	if (!place || cmpxchg(&place->state, DTRACE_FREE, DTRACE_FILLING) != DTRACE_FREE)
 		return;
-	/* The process' first thread may have ended. */
+	/* The thread, because the first thread of the process may have ended. */
 	place->thread = get_pid(task_pid(current));
 	place->address = address;
 	place->id = *id;
@@ -163,8 +170,10 @@ static void dtrace_wanted_add(const struct dtrace_file_id *id, u64 address)
 }
 
 /*
- * The inode whose text the current program has at an address, and where in it, if there is one. Mapping, file and inode may be freed meanwhile,
- * but become nothing else than others of their kind before interrupts are on; so each is read once, and the mapping looked at again.
+ * Finds the inode whose text the current program has at an address, and describes the mapping in
+ * *place; NULL: there is none. Mapping, file and inode may be freed meanwhile, but their memory is
+ * not used for objects of another type before interrupts are on again. So each field is read once,
+ * and the mapping is looked up again.
  */
 static const struct inode *dtrace_unwind_text(u64 address, struct dtrace_unwind_place *place)
 {
@@ -186,7 +195,7 @@ static const struct inode *dtrace_unwind_text(u64 address, struct dtrace_unwind_
 	ops = READ_ONCE(vma->vm_ops);
 	end = READ_ONCE(vma->vm_end);
 	offset = (u64)READ_ONCE(vma->vm_pgoff) << PAGE_SHIFT;
-	/* Pairs with nothing: it keeps what was read above from being read below. */
+	/* Pairs with nothing: it keeps the loads above from being made after those below. */
 	smp_rmb();
 	if (vma_lookup(mm, address) != vma || READ_ONCE(vma->vm_mm) != mm || address < start || address >= end)
 		return NULL;
@@ -194,7 +203,7 @@ static const struct inode *dtrace_unwind_text(u64 address, struct dtrace_unwind_
 	place->end = end;
 	place->offset = offset;
 	place->is_nowhere = !(flags & VM_EXEC);
-	/* The vdso has no file, but operations. */
+	/* The vdso has no file either, but it has vm_ops. */
 	place->is_made = !place->is_nowhere && !file && !ops;
 	if ((flags & (wanted | unwanted)) != wanted || !file)
 		return NULL;
@@ -202,7 +211,7 @@ static const struct inode *dtrace_unwind_text(u64 address, struct dtrace_unwind_
 	return inode && S_ISREG(inode->i_mode) ? inode : NULL;
 }
 
-/* What is known of text of the current program. Interrupts are off. */
+/* Describes text of the current program. Interrupts are off. */
 void dtrace_unwind_look(u64 address, struct dtrace_unwind_place *place)
 {
 	const struct inode *inode = dtrace_unwind_text(address, place);
@@ -229,8 +238,9 @@ void dtrace_unwind_look(u64 address, struct dtrace_unwind_place *place)
 }
 
 /*
- * The same of the text of a file that the current program has below an address, and above all others there. Returns where that begins; 0: there is
- * none among the next *left mappings, which are as many fewer then as were looked at.
+ * Describes the nearest mapping of a file's text below an address of the current program. Returns
+ * its start; 0: there is none among the next *left mappings. Takes the number of mappings that were
+ * looked at from *left. Interrupts are off.
  */
 u64 dtrace_unwind_below(u64 address, u32 *left, struct dtrace_unwind_place *place)
 {
@@ -249,7 +259,7 @@ u64 dtrace_unwind_below(u64 address, u32 *left, struct dtrace_unwind_place *plac
 				break;
 			--*left;
 			start = READ_ONCE(vma->vm_start);
-			/* One that was given to another program may be anywhere. */
+			/* The vma may have been freed and be another program's by now, anywhere. */
 			if (start >= address || !(READ_ONCE(vma->vm_flags) & VM_EXEC) || !READ_ONCE(vma->vm_file))
 				start = 0;
 		}
@@ -259,7 +269,7 @@ u64 dtrace_unwind_below(u64 address, u32 *left, struct dtrace_unwind_place *plac
 	return start;
 }
 
-/* The number of the table that was added last. */
+/* The last number that was given to a table. A table with a greater number has been added since. */
 u64 dtrace_unwind_newest(void)
 {
 	return READ_ONCE(dtrace_unwind_last);
@@ -271,7 +281,10 @@ static bool dtrace_unwind_has(const struct dtrace_file_id *id)
 	return rhashtable_lookup(&dtrace_unwinds, id, dtrace_unwind_params);
 }
 
-/* Takes tables away, those first that were not used for longest, until there is room for one more. */
+/*
+ * Removes tables, the least recently used first, until there is room for one more of this size.
+ * -ENOSPC: there can be none. dtrace_unwind_lock is held.
+ */
 static int dtrace_unwind_make_room(size_t size)
 {
 	unsigned long most = READ_ONCE(unwind_tables);
@@ -292,7 +305,7 @@ static int dtrace_unwind_make_room(size_t size)
 	return 0;
 }
 
-/* Has a table found. If there is no error it is not the caller's any more. */
+/* Makes a table findable. If it returns 0, the table is not the caller's any more. */
 static int dtrace_unwind_insert(struct dtrace_unwind *table)
 {
 	size_t size = struct_size(table, bytes, table->size);
@@ -316,8 +329,9 @@ static int dtrace_unwind_insert(struct dtrace_unwind *table)
 }
 
 /*
- * Makes a table that of a file which the current process has open, as above. EEXIST: the file has one; ESTALE: it has changed since then, in
- * nanoseconds.
+ * Makes `table` the table of a file that the current process has open, as dtrace_unwind_insert().
+ * -EEXIST: the file has one; -ESTALE: the file has changed since the time `changed`, in ns; -EBADF,
+ * -EINVAL: there is no such file, or it is not a regular one.
  */
 int dtrace_unwind_add(struct dtrace_unwind *table, int fd, u64 changed)
 {
@@ -327,7 +341,7 @@ int dtrace_unwind_add(struct dtrace_unwind *table, int fd, u64 changed)
 	if (!file)
 		return -EBADF;
 	if (S_ISREG(file_inode(file)->i_mode)) {
-		/* What is mapped is the file below, where one lies over another. */
+		/* In a stacked file system the lower file is the one that is mapped. */
 		dtrace_inode_identify(d_real_inode(file->f_path.dentry), &table->id);
 		error = table->id.changed == changed ? dtrace_unwind_insert(table) : -ESTALE;
 	}
@@ -335,7 +349,7 @@ int dtrace_unwind_add(struct dtrace_unwind *table, int fd, u64 changed)
 	return error;
 }
 
-/* Of a file that cannot be had there is no table: it is not asked for again. */
+/* Adds an empty table for a file that cannot be opened, so that the file is not requested again. */
 static void dtrace_unwind_refuse(const struct dtrace_file_id *id)
 {
 	u8 *bytes;
@@ -348,7 +362,10 @@ static void dtrace_unwind_refuse(const struct dtrace_file_id *id)
 		dtrace_unwind_free(table);
 }
 
-/* The next file that is wanted is not any more; the caller owns the thread. */
+/*
+ * Takes the next wanted file out of the table; the caller gets the reference to the thread. False:
+ * there is none.
+ */
 static bool dtrace_wanted_take(struct dtrace_wanted *taken)
 {
 	size_t n;
@@ -375,14 +392,14 @@ static void dtrace_wanted_forget(void)
 		put_pid(wanted.thread);
 }
 
-/* One consumer more makes tables, or one less. */
+/* Counts one more consumer that makes tables, or one less. */
 void dtrace_unwind_serve(bool serves)
 {
 	if (!atomic_add_return(serves ? 1 : -1, &dtrace_unwind_servers))
 		dtrace_wanted_forget();
 }
 
-/* Nobody reads tables any more. */
+/* Called when nobody reads tables any more. */
 void dtrace_unwind_exit(void)
 {
 	struct dtrace_unwind *table, *next;
@@ -394,7 +411,10 @@ void dtrace_unwind_exit(void)
 	dtrace_follow_exit();
 }
 
-/* The file that a thread executes at an address, if it is still the one. */
+/*
+ * Opens the file that a thread executes at the address, if it is still the wanted one. Returns an
+ * error pointer otherwise. May sleep.
+ */
 static struct file *dtrace_wanted_open(const struct dtrace_wanted *wanted)
 {
 	struct task_struct *task = get_pid_task(wanted->thread, PIDTYPE_PID);
@@ -421,7 +441,7 @@ static struct file *dtrace_wanted_open(const struct dtrace_wanted *wanted)
 	return file;
 }
 
-/* A descriptor of the next file that is wanted. ENOENT: none is. */
+/* A descriptor of the next wanted file, or a negative errno. -ENOENT: there is none. */
 int dtrace_unwind_wanted(void)
 {
 	int fd = get_unused_fd_flags(O_CLOEXEC);
@@ -441,7 +461,7 @@ int dtrace_unwind_wanted(void)
 		}
 		if (PTR_ERR(file) == -EACCES || PTR_ERR(file) == -EPERM || PTR_ERR(file) == -EWOULDBLOCK)
 			dtrace_unwind_refuse(&wanted.id);
-		/* The next ones the next time. */
+		/* The program holds its mmap lock; the other files are left for the next call. */
 		if (PTR_ERR(file) == -ETIMEDOUT)
 			break;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* SPDX-FileCopyrightText: The DTrace for Linux authors */
 
-/* Tables by which programs' stacks are walked, by file. */
+/* Tables by which programs' stacks are walked (INV-12), found by file. */
 #ifndef _DTRACE_UNWIND_H
 #define _DTRACE_UNWIND_H
 
@@ -10,19 +10,19 @@
 /* The table of a file. */
 struct dtrace_unwind;
 
-/* What is known of text: of all addresses from the start to the end, which are none where nothing is mapped. */
+/* What is known of the text in a range of addresses; the range is empty if nothing is mapped. */
 struct dtrace_unwind_place {
 	u64 start, end;
-	/* Where in the file the start is. */
+	/* Offset of the start in the file. */
 	u64 offset;
-	/* Not text that the current program executes. */
+	/* It is not text that the current program executes. */
 	bool is_nowhere;
-	/* Text that no file has. */
+	/* It is text of no file. */
 	bool is_made;
-	/* The table's; none if there is no table. They stay while interrupts are off. */
+	/* The table's bytes; NULL: there is no table. Valid while interrupts are off. */
 	const u8 *bytes;
 	u32 size;
-	/* The table's own, and never another one's; not 0. */
+	/* Number of the table, never used for another one, and never 0. */
 	u64 number;
 };
 

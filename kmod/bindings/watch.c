@@ -2,21 +2,26 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * What the kernel does to memories with breakpoints of ours.
+ * Hooks on what the kernel does to memories with breakpoints of ours (INV-44).
  *
- * Some functions of the kernel are watched by ftrace while there is such a memory: those that are called where a memory is about to
- * be copied for a child, and where a file is mapped, which may be one that was unmapped with our breakpoints; those by which others read and write the
- * memory, as shown.c has it; and the two by which uprobes put a breakpoint into a memory and take it out. They believe that any breakpoint is theirs. Where one of ours stands the first is to find
- * none; the second takes out what both have, which we write again, and is sent back at once where only we have one.
+ * While there is such a memory, ftrace calls the module at the entry of some functions of the
+ * kernel: where a memory is about to be copied for a child; where a file is mapped, which may have
+ * been unmapped with our breakpoints; where others read and write the memory (shown.c); and where
+ * uprobes set a breakpoint in a memory and take it out. Uprobes take any breakpoint for theirs. If
+ * one of ours is there, set_swbp() must not find it; set_orig_insn() takes out the byte that both
+ * want, which is then written again, or is made to return at once if the breakpoint is ours alone.
  *
- * All but those of shown.c are called with the lock of the memory held for writing; we write with it held for reading.
+ * All of these functions but those of shown.c are called with the mmap lock held for writing; the
+ * module writes breakpoints with the lock held for reading.
  *
- * One more is watched while there are slots: where a thread handles signals, and shows where it is.
+ * While there are slots, one more function is hooked: get_signal(), where a thread handles signals,
+ * and shows where it is.
  *
- * To unregister with ftrace is to wait for all tasks with ftrace's lock held, and whoever loads a module waits for that; a task of the least
- * priority that computes in the kernel can have it wait for hours. So what was registered stays so until the module goes. What watches where many
- * come rests meanwhile: it watches our anchor alone. A user may begin and end programs with breakpoints as often as he likes, so neither rests twice
- * within DTRACE_WATCH_REST.
+ * To unregister with ftrace is to wait for all tasks with ftrace's lock held, which a task that
+ * loads a module needs; a task of the least priority that computes in the kernel can delay that for
+ * hours. So what was registered stays registered until the module goes. Hooks on functions that are
+ * called often rest meanwhile: their filter holds only dtrace_anchor(). A user may begin and end
+ * programs with breakpoints at any rate, so no hook rests twice within DTRACE_WATCH_REST.
  */
 
 #include <linux/delay.h>
@@ -41,10 +46,10 @@ enum {
 	DTRACE_COPY,
 	DTRACE_MAP,
 	DTRACE_ACCESS,
-	/* Not every kernel has these. */
+	/* Not every kernel has these two. */
 	DTRACE_READV,
 	DTRACE_READV_32,
-	/* Others are called instead of these. */
+	/* Other functions are called instead of these two. */
 	DTRACE_SET,
 	DTRACE_CLEAR,
 	DTRACE_WATCHED,
@@ -61,24 +66,25 @@ static const char *const dtrace_watched[DTRACE_WATCHED] = {
 };
 
 static uintptr_t dtrace_watched_at[DTRACE_WATCHED];
-/* force_sig_fault(), which is not exported. */
+/* Address of force_sig_fault(), which is not exported. */
 static uintptr_t dtrace_watch_force_at;
 
-/* Has the current program, which has breakpoints of ours, get a signal that says where. */
+/* Sends the current program, which has breakpoints of ours, a signal with an address. */
 void dtrace_watch_force(int signal, int code, u64 address)
 {
 	dtrace_call(dtrace_watch_force_at, signal, code, address, 0, 0);
 }
 
-/* In place of set_orig_insn() where what it would take out is to stay. */
+/* Called in place of set_orig_insn() if the byte that it would take out is to stay. */
 static int dtrace_watch_done(void)
 {
 	return 0;
 }
 
 /*
- * In place of set_swbp(), which does nothing where it finds a breakpoint, and then has not counted its own in the program's counter either: it is
- * to find none. What is executed in between has no probe.
+ * Called in place of set_swbp(), which does nothing if it finds a breakpoint, and then does not
+ * count in the program's counter either. So it must find none. An execution of the instruction in
+ * between does not fire.
  */
 static int dtrace_watch_swbp(struct arch_uprobe *auprobe, struct vm_area_struct *vma, unsigned long address)
 {
@@ -92,7 +98,10 @@ static int dtrace_watch_swbp(struct arch_uprobe *auprobe, struct vm_area_struct 
 	return error;
 }
 
-/* In place of set_orig_insn() where ours stands too: they count down what they have counted. */
+/*
+ * Called in place of set_orig_insn() if ours is there too. Uprobes count down what they have
+ * counted.
+ */
 static int dtrace_watch_orig(struct arch_uprobe *auprobe, struct vm_area_struct *vma, unsigned long address)
 {
 	uintptr_t clear = dtrace_watched_at[DTRACE_CLEAR];
@@ -120,7 +129,7 @@ static void dtrace_watch(unsigned long ip, unsigned long parent, struct ftrace_o
 	unsigned long third = ftrace_regs_get_argument(fregs, 2);
 	struct vm_area_struct *vma = (struct vm_area_struct *)second;
 
-	/* Where ftrace patches lies behind the function's first instruction. */
+	/* The place that ftrace patches may lie behind the function's first instruction. */
 	if (ip - dtrace_watched_at[DTRACE_COPY] < MCOUNT_INSN_SIZE)
 		dtrace_watch_copied((struct mm_struct *)first, (struct mm_struct *)second);
 	else if (ip - dtrace_watched_at[DTRACE_SET] < MCOUNT_INSN_SIZE && dtrace_watch_set(vma, third))
@@ -141,13 +150,19 @@ static const struct ftrace_ops dtrace_watch_ops = {
 	.flags = FTRACE_OPS_FL_PERMANENT,
 };
 
-/* Who has others called instead does not rest: trampolines of BPF's are told of that only when it is registered. Few come there. */
+/*
+ * An ops that has other functions called instead (IPMODIFY) does not rest, because BPF's
+ * trampolines learn of that only when the ops is registered. Its functions are called rarely.
+ */
 static const struct ftrace_ops dtrace_instead_ops = {
 	.func = dtrace_watch,
 	.flags = FTRACE_OPS_FL_SAVE_REGS | FTRACE_OPS_FL_IPMODIFY | FTRACE_OPS_FL_PERMANENT,
 };
 
-/* The current task handles signals, or what else it is called for. */
+/*
+ * Called where get_signal() is entered: the current task handles signals or other work of that
+ * kind.
+ */
 static void dtrace_watch_signal(unsigned long ip, unsigned long parent, struct ftrace_ops *ops, struct ftrace_regs *fregs)
 {
 	if (dtrace_slots_any() && current->mm && !(current->flags & (PF_KTHREAD | PF_USER_WORKER)))
@@ -161,7 +176,10 @@ static const struct ftrace_ops dtrace_signal_ops = {
 
 #define DTRACE_WATCH_REST (10 * HZ)
 
-/* An ops, once there is one; whether it is registered, and watches; whether and when it has begun to rest. */
+/*
+ * An ops, once it is allocated; whether it is registered, and watches now; whether it has rested
+ * before, and when that began.
+ */
 struct dtrace_watching {
 	struct ftrace_ops *ops;
 	bool registered, now, before;
@@ -171,13 +189,13 @@ struct dtrace_watching {
 static DEFINE_MUTEX(dtrace_signal_lock);
 static struct dtrace_watching dtrace_watching, dtrace_watching_instead, dtrace_watching_signals;
 
-/* Whether it rested a short while ago, so that it is not to rest yet. */
+/* Whether it rested a short while ago, so that it must not rest yet. */
 static bool dtrace_watching_rests(const struct dtrace_watching *watching)
 {
 	return watching->now && watching->before && time_before(jiffies, watching->ended + DTRACE_WATCH_REST);
 }
 
-/* Has functions watched, unless they are; those who begin and end it are serialized. */
+/* Hooks functions, unless they are hooked. The callers serialize beginning and end. */
 static int dtrace_ops_begin(const struct ftrace_ops *as, unsigned long *at, unsigned int count,
 			    struct dtrace_watching *watching)
 {
@@ -185,7 +203,10 @@ static int dtrace_ops_begin(const struct ftrace_ops *as, unsigned long *at, unsi
 
 	if (watching->now)
 		return 0;
-	/* One that could not be registered may be on some list of ftrace's, so it is kept for the next time. */
+	/*
+	 * An ops whose registration has failed may be on a list of ftrace's, so it is kept for the
+	 * next time.
+	 */
 	if (!watching->ops)
 		watching->ops = kmemdup(as, sizeof(*as), GFP_KERNEL);
 	if (!watching->ops)
@@ -198,7 +219,7 @@ static int dtrace_ops_begin(const struct ftrace_ops *as, unsigned long *at, unsi
 	return error;
 }
 
-/* Whether ftrace has stopped: then nobody knows what it has patched. */
+/* Whether ftrace has stopped after an error: then nobody knows what it has patched. */
 static bool dtrace_ftrace_is_dead(void)
 {
 	static uintptr_t at;
@@ -206,7 +227,10 @@ static bool dtrace_ftrace_is_dead(void)
 	return (at || (dtrace_symbol("ftrace_is_dead", &at) && at)) && (int)dtrace_call(at, 0, 0, 0, 0, 0);
 }
 
-/* Has it rest. It may be called for a while, and then finds nothing. False: it could not be. */
+/*
+ * Makes the hooks rest. They may still be called for a while, and then find nothing to do. False:
+ * that failed.
+ */
 static bool dtrace_ops_rest(struct dtrace_watching *watching)
 {
 	unsigned long anchor = (unsigned long)dtrace_anchor;
@@ -221,7 +245,10 @@ static bool dtrace_ops_rest(struct dtrace_watching *watching)
 	return true;
 }
 
-/* Ends it; waits until nobody is here any more. False: ftrace has stopped, and may call us for ever. */
+/*
+ * Unregisters the hooks, and waits until no task is in them. False: ftrace has stopped, and may
+ * call the module for ever.
+ */
 static bool dtrace_ops_end(struct dtrace_watching *watching)
 {
 	if (!watching->registered)
@@ -232,7 +259,10 @@ static bool dtrace_ops_end(struct dtrace_watching *watching)
 	} else if (watching->now) {
 		return false;
 	} else {
-		/* It calls nobody, and its record stays. Whoever was called before has left. */
+		/*
+		 * Its filter is at rest, so it calls nobody, and its memory stays. Tasks that were
+		 * called before have left after the next line.
+		 */
 		pr_warn("dtrace: ftrace has stopped: its record of this module stays in memory\n");
 		synchronize_rcu_tasks();
 	}
@@ -240,7 +270,7 @@ static bool dtrace_ops_end(struct dtrace_watching *watching)
 	return true;
 }
 
-/* Finds a function of the kernel's. */
+/* Finds the address of a function of the kernel. */
 static int dtrace_watch_find(const char *name, uintptr_t *at)
 {
 	return dtrace_symbol(name, at) && *at ? 0 : -ENOENT;
@@ -261,8 +291,9 @@ static void dtrace_watch_signals_do(void *data)
 }
 
 /*
- * Has threads taken out of slots before they handle signals. The caller has counted an area. It may be the traced program itself, and the lock has no
- * gate: hence a worker.
+ * Has threads taken out of slots before they handle signals. The caller has counted an area. A
+ * worker may do it, because the caller may be the traced program itself, and the lock has no gate
+ * (INV-32). May sleep.
  */
 int dtrace_watch_signals(void)
 {
@@ -279,13 +310,16 @@ static void dtrace_watch_no_signals_do(void *data)
 		dtrace_ops_rest(&dtrace_watching_signals);
 }
 
-/* Has it rest where there are no areas, unless it did a short while ago. */
+/* Makes the hook on get_signal() rest if there are no areas, unless it rested a short while ago. */
 void dtrace_watch_no_signals(void)
 {
 	dtrace_patch(dtrace_watch_no_signals_do, NULL);
 }
 
-/* Begins, unless it has begun. The caller serializes this and the end. */
+/*
+ * Hooks all functions but get_signal(), unless they are hooked. The caller serializes this with
+ * dtrace_watch_rest() and dtrace_watch_end(). Returns 0 or a negative errno.
+ */
 int dtrace_watch_begin(void)
 {
 	uintptr_t common[DTRACE_SET];
@@ -308,21 +342,21 @@ int dtrace_watch_begin(void)
 	return error ?: dtrace_ops_begin(&dtrace_watch_ops, common, count, &dtrace_watching);
 }
 
-/* Whether some of it is not to rest yet. */
+/* Whether some hooks must not rest yet. */
 bool dtrace_watch_rests(void)
 {
 	guard(mutex)(&dtrace_signal_lock);
 	return dtrace_watching_rests(&dtrace_watching_signals) || dtrace_watching_rests(&dtrace_watching);
 }
 
-/* Has all of it rest, as dtrace_ops_rest(). */
+/* Makes all hooks rest that may, as dtrace_ops_rest(). */
 bool dtrace_watch_rest(void)
 {
 	guard(mutex)(&dtrace_signal_lock);
 	return dtrace_ops_rest(&dtrace_watching_signals) && dtrace_ops_rest(&dtrace_watching);
 }
 
-/* Ends all of it, as dtrace_ops_end(). */
+/* Unregisters all hooks, as dtrace_ops_end(). */
 bool dtrace_watch_end(void)
 {
 	guard(mutex)(&dtrace_signal_lock);

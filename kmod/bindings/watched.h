@@ -11,8 +11,9 @@
 #include <linux/smp.h>
 
 /*
- * Whether RCU waits for what this CPU does: not in the idle loop and in entry code, nor on a CPU that goes, which when it has told RCU
- * so runs on for a while without any mark of that. Interrupts are off.
+ * Whether RCU waits for what this CPU does. It does not in the idle loop and in entry code, nor on
+ * a CPU that goes offline: after that has reported itself to RCU, it runs on for a while, and only
+ * cpu_online() tells. Interrupts are off.
  */
 static __always_inline bool dtrace_cpu_watched(void)
 {

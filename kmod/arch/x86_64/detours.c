@@ -2,16 +2,19 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * The bodies of detours.h.
+ * The bodies of detours.h (INV-47).
  *
- * Where ftrace calls us nobody may sleep: whoever removes what ftrace traces takes a task that sleeps for one that has left. So the function
- * is sent on a detour, as a live patch would: ftrace goes on with our thunk instead, in the place of the function, where as much may be done as in the
- * function itself, and the thunk goes on with the function.
+ * Nothing may sleep where ftrace calls the module: a task that removes what ftrace traces takes a
+ * task that sleeps for one that has left. So the function is sent on a detour, as a live patch
+ * would do it: ftrace goes on with a thunk of the module in place of the function. There everything
+ * is allowed that the function itself may do; then the thunk goes on with the function.
  *
- * Where a BPF program is attached ftrace goes on with that one's trampoline, whatever we say: it comes to the thunk with other registers, or not
+ * If a BPF program is attached to the function, ftrace goes on with that program's trampoline,
+ * whatever the module requests: the trampoline would come to the thunk with other registers, or not
  * at all.
  *
- * Who is on a detour is counted. Before that a task is on its way from ftrace, which waits for it when the function is no more traced.
+ * Tasks on a detour are counted. Before that a task is on its way from ftrace, which waits for it
+ * when the function is no longer traced.
  */
 
 #include <linux/atomic.h>
@@ -26,10 +29,10 @@
 #include "providers.h"
 
 static atomic_t dtrace_detours = ATOMIC_INIT(0);
-/* ftrace_find_rec_direct(), if it is known. */
+/* Address of ftrace_find_rec_direct(); 0: unknown. */
 static uintptr_t dtrace_find_direct;
 
-/* In thunk.S, and called from there. */
+/* dtrace_detour() is in thunk.S, which calls dtrace_detoured(). */
 void dtrace_detour(void);
 uintptr_t dtrace_detoured(uintptr_t back, void *data, uintptr_t caller, dtrace_detour_call call);
 
@@ -49,7 +52,10 @@ void dtrace_detours_begin(uintptr_t find_direct)
 	dtrace_find_direct = find_direct;
 }
 
-/* Whether ftrace goes on with somebody else's trampoline behind the function patched at ip, as far as that can be told. */
+/*
+ * Whether ftrace may go on with another tracer's trampoline after the entry of the function patched
+ * at ip.
+ */
 static bool dtrace_has_direct(uintptr_t ip)
 {
 	return IS_ENABLED(CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS) &&
@@ -57,8 +63,9 @@ static bool dtrace_has_direct(uintptr_t ip)
 }
 
 /*
- * Sends a function, patched at ip and called by caller, on a detour; to be called where ftrace has called us, with the registers that it goes on
- * with. False: it is no system call of the current task's, or somebody else has sent it elsewhere.
+ * Sends a function, patched at ip and called by `caller`, on a detour. Called where ftrace has
+ * called the module; `regs` are those that ftrace goes on with. False: it is not a system call of
+ * the current task, sleeping is not allowed, or another tracer has sent it elsewhere.
  */
 bool dtrace_detour_take(struct pt_regs *regs, uintptr_t ip, uintptr_t caller, dtrace_detour_call call, void *data)
 {
@@ -73,7 +80,10 @@ bool dtrace_detour_take(struct pt_regs *regs, uintptr_t ip, uintptr_t caller, dt
 	return true;
 }
 
-/* Waits until nobody is on a detour. Nobody is sent on one any more, nor on the way there. */
+/*
+ * Waits until no task is on a detour. The caller ensures that none is sent on one any more, or is
+ * on its way there. May sleep.
+ */
 void dtrace_detours_wait(void)
 {
 	wait_var_event(&dtrace_detours, !atomic_read(&dtrace_detours));

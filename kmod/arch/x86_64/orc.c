@@ -2,16 +2,20 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * Kernel stacks by the kernel's own tables, with a walk of our own.
+ * Kernel stacks: our own walk by the kernel's own tables (INV-11).
  *
- * objtool tells for each instruction of the kernel where its caller's frame is (ORC, arch/x86/kernel/unwind_orc.c). The kernel's walk by that
- * calls a dozen functions a frame, all of which can be traced: with all of them enabled each stack lost thousands of firings. Ours calls none,
- * and keeps the rules that it has found, a few hundred a CPU: most stacks are like the one before.
+ * objtool tells for each instruction of the kernel where its caller's frame is (ORC,
+ * arch/x86/kernel/unwind_orc.c). The kernel's walk by these tables calls a dozen functions for each
+ * frame, all of which can be traced: with all functions enabled, each stack dropped thousands of
+ * firings. This walk calls none of them, and each CPU keeps the rules that it has found, a few
+ * hundred, because most stacks are like the one before.
  *
- * What the kernel knows better is left to it, from that frame on: BPF's code, and return addresses that somebody has replaced whom we do not know.
+ * The kernel's walk goes on where only it can: in BPF's code, and at return addresses that an
+ * unknown tracer has replaced.
  *
- * Interrupts are off. A rule of the kernel proper stays for ever, and one of a module until modules change. No rule is trusted: words are read
- * from what the kernel says are its stacks, each of which is entered once, and in each the stack pointer grows.
+ * Interrupts are off. A kept rule of the kernel proper is valid for ever, and one of a module until
+ * a module comes or goes. No rule is trusted: words are read only from what the kernel says are its
+ * stacks, each stack is entered once, and within a stack the stack pointer grows.
  */
 
 #include <linux/ftrace.h>
@@ -36,11 +40,14 @@
 struct dtrace_orc_rule {
 	unsigned long at;
 	struct orc_entry rule;
-	/* Of a function that has only called: see dtrace_orc_calls(). */
+	/* Rule of a function that has called another one: see dtrace_orc_calls(). */
 	bool is_plain : 1, by_bp : 1, has_bp : 1;
 };
 
-/* Rules that were found, by the instruction. */
+/*
+ * Rules that were found, by instruction. `modules`: the value of dtrace_orc_modules for which they
+ * are valid.
+ */
 struct dtrace_orc_cache {
 	int modules;
 	struct dtrace_orc_rule rules[1 << DTRACE_ORC_BITS];
@@ -51,18 +58,24 @@ static struct dtrace_orc_cache __percpu *dtrace_orc_caches;
 /* How often modules have come or gone. */
 static atomic_t dtrace_orc_modules = ATOMIC_INIT(0);
 
-/* Where the kernel has its tables, and what it does not export. */
+/* Addresses of the kernel's tables, and of what it does not export; 0: it does not exist. */
 static struct {
 	uintptr_t text, end;
-	/* Of the boot, whose stack the idle task of the first CPU still has. */
+	/* Init code, because the idle task of the first CPU still has it on its stack. */
 	uintptr_t init, init_end;
 	uintptr_t places, places_end, rules;
 	uintptr_t blocks, blocks_end;
 	uintptr_t modules;
 	uintptr_t stack_info;
-	/* Return addresses that stand for others, and who tells what for, which cannot be traced. */
+	/*
+	 * Trampolines whose addresses replace return addresses, and the function that tells what
+	 * the graph tracer has replaced, which cannot be traced.
+	 */
 	uintptr_t graph, graph_address, rethook;
-	/* Who traces functions, and the code that ftrace copies for each. */
+	/*
+	 * The list of tracers of functions, and the code that ftrace copies to make their
+	 * trampolines.
+	 */
 	uintptr_t tracers, last_tracer, caller, regs_caller;
 } dtrace_orc;
 
@@ -91,14 +104,20 @@ static const struct {
 	{ "ftrace_regs_caller", &dtrace_orc.regs_caller, true },
 };
 
-/* A walk. */
+/* The state of a walk. */
 struct dtrace_orc_walk {
 	struct dtrace_orc_cache *cache;
 	unsigned long ip, sp, bp;
-	/* The registers that were saved last, if no call was made since; those before, if the last ones are a part. */
+	/*
+	 * The registers that were saved last, if no call was made since; and those before, if the
+	 * last ones are only a part (`is_whole`: they are all).
+	 */
 	const struct pt_regs *regs, *before;
 	bool is_whole;
-	/* It was interrupted at that instruction; otherwise it has called, and the instruction is the one before. */
+	/*
+	 * The frame was interrupted at `ip`. Otherwise it has called another function, and the
+	 * instruction before `ip` is looked up.
+	 */
 	bool is_exact;
 	struct stack_info stack;
 	unsigned long visited;
@@ -113,7 +132,10 @@ static int dtrace_orc_changed(struct notifier_block *block, unsigned long event,
 
 static struct notifier_block dtrace_orc_notifier = { .notifier_call = dtrace_orc_changed };
 
-/* The last of these rules, which are in order, that begins at an instruction or before it; the first if none does. */
+/*
+ * The last of `count` sorted rules that begins at an instruction or before it; the first one if
+ * none does.
+ */
 static struct orc_entry dtrace_orc_search(const int *places, const struct orc_entry *rules, unsigned int count, unsigned long at)
 {
 	unsigned int low = 0, high = count;
@@ -156,7 +178,10 @@ static bool dtrace_orc_module(unsigned long at, struct orc_entry *rule)
 {
 	struct module *mod;
 
-	/* A module that goes is freed when no CPU has interrupts off that had them off before. */
+	/*
+	 * A module that goes is freed only after every CPU has left the section with interrupts off
+	 * that it was in.
+	 */
 	list_for_each_entry_rcu(mod, (struct list_head *)dtrace_orc.modules, list, true) {
 		const int *places = READ_ONCE(mod->arch.orc_unwind_ip);
 
@@ -170,7 +195,10 @@ static bool dtrace_orc_module(unsigned long at, struct orc_entry *rule)
 	return false;
 }
 
-/* The rule of an instruction of a trampoline: that of the code that it is a copy of. Such code is freed as modules are. */
+/*
+ * Finds the rule of an instruction in a trampoline: it is that of the code that was copied. A
+ * trampoline is freed as modules are.
+ */
 static bool dtrace_orc_trampoline(unsigned long at, struct orc_entry *rule)
 {
 #ifdef CONFIG_DYNAMIC_FTRACE
@@ -199,7 +227,10 @@ static void dtrace_orc_keep(struct dtrace_orc_rule *known, unsigned long at, con
 	known->is_plain = rule->type == ORC_TYPE_CALL && !rule->signal && (by_sp || by_bp) && (same_bp || has_bp);
 }
 
-/* The rule of an instruction, if it is one of the kernel, of a module or of a trampoline. */
+/*
+ * Finds the rule of an instruction of the kernel, of a module or of a trampoline; false: it is none
+ * of these.
+ */
 static __always_inline bool dtrace_orc_find(struct dtrace_orc_cache *cache, unsigned long at, struct orc_entry *rule)
 {
 	struct dtrace_orc_rule *known = &cache->rules[hash_long(at, DTRACE_ORC_BITS)];
@@ -214,12 +245,12 @@ static __always_inline bool dtrace_orc_find(struct dtrace_orc_cache *cache, unsi
 	return true;
 }
 
-/* Whether some bytes are of a stack: of the one that the walk is in, or of one that it has not been in. */
+/* Whether the bytes lie on a stack that the walk has not entered before; enters that. */
 static bool dtrace_orc_enter(struct dtrace_orc_walk *walk, unsigned long address, size_t size)
 {
 	struct stack_info found = {};
 
-	/* A bool is one byte. */
+	/* The function returns a bool, so only the low byte of the register is defined. */
 	if (!(u8)dtrace_call(dtrace_orc.stack_info, address, (uintptr_t)current, (uintptr_t)&found, 0, 0))
 		return false;
 	if (walk->visited & BIT(found.type))
@@ -229,10 +260,16 @@ static bool dtrace_orc_enter(struct dtrace_orc_walk *walk, unsigned long address
 	return on_stack(&walk->stack, (void *)address, size);
 }
 
-/* Between two tasks the processor is on the stack of the next one already, and `current` is the one before. */
+/*
+ * In a context switch the processor is on the next task's stack already while `current` is still
+ * the previous one. Enters that stack.
+ */
 static bool dtrace_orc_enter_next(struct dtrace_orc_walk *walk)
 {
-	/* It begins at a multiple of its size. Registers may say that it is anywhere: it has to be the one that we are on. */
+	/*
+	 * A stack begins at a multiple of its size. Registers may contain any stack pointer, so it
+	 * must be on the stack that this code runs on.
+	 */
 	unsigned long begin = round_down(walk->sp, THREAD_SIZE);
 
 	if (!IS_ENABLED(CONFIG_VMAP_STACK) || begin != round_down(current_stack_pointer, THREAD_SIZE))
@@ -265,7 +302,10 @@ static bool dtrace_orc_register(const struct dtrace_orc_walk *walk, size_t offse
 	return true;
 }
 
-/* Where the stack pointer was before the call, or where the registers lie. */
+/*
+ * Computes the stack pointer before the call, or the address of the saved registers; false: the
+ * rule or the memory does not allow it.
+ */
 static __always_inline bool dtrace_orc_base(struct dtrace_orc_walk *walk, const struct orc_entry *rule, unsigned long *base)
 {
 	switch (rule->sp_reg) {
@@ -300,18 +340,24 @@ static __always_inline bool dtrace_orc_base(struct dtrace_orc_walk *walk, const 
 enum dtrace_orc_next {
 	DTRACE_ORC_FRAME,
 	DTRACE_ORC_END,
-	/* The kernel goes on. */
+	/* The kernel's walk must go on. */
 	DTRACE_ORC_KERNEL,
 };
 
-/* What an address stands for that kretprobes have put in its place of the stack; 0: nobody knows. */
+/*
+ * The original of a return address that rethook has replaced at this place of the stack; 0:
+ * unknown.
+ */
 static unsigned long dtrace_orc_hooked(unsigned long at)
 {
 #ifdef CONFIG_RETHOOK
 	const struct llist_node *node = READ_ONCE(current->rethooks.first);
 	bool is_there = false;
 
-	/* The last one who has replaced it is the first; who did before him has the address. */
+	/*
+	 * If the address was replaced more than once, the latest node is first, and the oldest has
+	 * the original.
+	 */
 	for (; node; node = READ_ONCE(node->next)) {
 		const struct rethook_node *hook = container_of(node, struct rethook_node, llist);
 
@@ -323,7 +369,10 @@ static unsigned long dtrace_orc_hooked(unsigned long at)
 	return 0;
 }
 
-/* What a return address, at its place of the stack, stands for. False: the kernel may know. */
+/*
+ * Finds the original of a return address at its place of the stack. False: only the kernel may know
+ * it.
+ */
 static bool dtrace_orc_recover(unsigned long *ip, unsigned long at)
 {
 	unsigned long original = 0;
@@ -344,7 +393,10 @@ static __always_inline bool dtrace_orc_original(unsigned long *ip, unsigned long
 	return likely(*ip != dtrace_orc.rethook && *ip != dtrace_orc.graph) || dtrace_orc_recover(ip, at);
 }
 
-/* Registers that lie on the stack, all of them or those that the processor saves. */
+/*
+ * Goes to the frame that was interrupted: its registers lie on the stack, all of them, or only
+ * those that the processor saves.
+ */
 static enum dtrace_orc_next dtrace_orc_interrupted(struct dtrace_orc_walk *walk, unsigned long at, bool is_whole)
 {
 	const size_t saved = offsetof(struct pt_regs, ip);
@@ -357,7 +409,10 @@ static enum dtrace_orc_next dtrace_orc_interrupted(struct dtrace_orc_walk *walk,
 	sp = READ_ONCE_NOCHECK(regs->sp);
 	if (user_mode((struct pt_regs *)regs))
 		return DTRACE_ORC_END;
-	/* It may just have returned to where the address led that was put in place of another. */
+	/*
+	 * The interrupted code may just have returned to a trampoline whose address had replaced
+	 * another one.
+	 */
 	if (!dtrace_orc_original(&ip, sp - sizeof(long)))
 		return DTRACE_ORC_KERNEL;
 	if (is_whole)
@@ -371,7 +426,7 @@ static enum dtrace_orc_next dtrace_orc_interrupted(struct dtrace_orc_walk *walk,
 	return DTRACE_ORC_FRAME;
 }
 
-/* From a frame to its caller. If the kernel is to go on the walk has not moved. */
+/* Goes from a frame to its caller. If it returns DTRACE_ORC_KERNEL, the walk has not moved. */
 static __always_inline enum dtrace_orc_next dtrace_orc_step(struct dtrace_orc_walk *walk, const struct orc_entry *rule)
 {
 	const unsigned long before = walk->sp;
@@ -421,16 +476,19 @@ static __always_inline enum dtrace_orc_next dtrace_orc_step(struct dtrace_orc_wa
 		DTRACE_ORC_END : DTRACE_ORC_FRAME;
 }
 
-/* The kernel's walk from a frame on, whose address is given too unless it was. */
+/*
+ * Walks on from a frame by the kernel's walk. `is_given`: the frame itself is in `frames` already.
+ * Returns the number of frames that were added.
+ */
 static noinline unsigned int dtrace_orc_go_on(const struct dtrace_orc_walk *walk, unsigned long *frames, unsigned int room, bool is_given)
 {
-	/* Of a frame that has called the instruction before is looked up. */
+	/* If the frame has called another function, the instruction before is looked up. */
 	struct pt_regs regs = { .ip = walk->is_exact ? walk->ip : walk->ip - 1, .sp = walk->sp, .bp = walk->bp, .cs = __KERNEL_CS };
 	struct unwind_state here = { .ip = walk->ip, .stack_info = walk->stack };
 
 	if (is_given)
 		return dtrace_stack_callers(frames, room, &regs);
-	/* Not every address is of code. */
+	/* The address may not be one of code. */
 	if (!room || !unwind_get_return_address(&here))
 		return 0;
 	frames[0] = walk->ip;
@@ -438,8 +496,9 @@ static noinline unsigned int dtrace_orc_go_on(const struct dtrace_orc_walk *walk
 }
 
 /*
- * Most frames are of functions that have called another, on the same stack, and their rules are kept. Walks those, in few instructions a frame, and stops
- * at the first frame that is none of them: the caller goes on there. Returns how many frames there are then.
+ * Most frames are of functions that have called another one, on the same stack, and their rules are
+ * kept. Walks these in few instructions for each frame, and stops at the first frame that is not of
+ * that kind; the caller goes on there. Returns the number of frames so far.
  */
 static unsigned int dtrace_orc_calls(struct dtrace_orc_walk *walk, unsigned long *frames, unsigned int n, unsigned int room)
 {
@@ -457,7 +516,10 @@ static unsigned int dtrace_orc_calls(struct dtrace_orc_walk *walk, unsigned long
 		if (known->at != ip - 1 || !known->is_plain)
 			break;
 		base = (known->by_bp ? bp : sp) + known->rule.sp_offset;
-		/* The words of a frame lie from its stack pointer on, which is on the stack. */
+		/*
+		 * The words of a frame lie between its stack pointer and `base`, which is on the
+		 * stack.
+		 */
 		if (base < sp + sizeof(long) || base > end)
 			break;
 		caller = READ_ONCE_NOCHECK(*(unsigned long *)(base - sizeof(long)));
@@ -488,7 +550,7 @@ static unsigned int dtrace_orc_calls(struct dtrace_orc_walk *walk, unsigned long
 static unsigned int dtrace_orc_frames(struct dtrace_orc_walk *walk, unsigned long *frames, unsigned int room)
 {
 	const int modules = atomic_read(&dtrace_orc_modules);
-	/* The instruction that registers say is given whatever it is. */
+	/* The instruction in the registers is returned whatever it is. */
 	const bool has_first = walk->regs;
 	bool is_given;
 	unsigned int n = 0;
@@ -526,7 +588,10 @@ static unsigned int dtrace_orc_frames(struct dtrace_orc_walk *walk, unsigned lon
 	}
 }
 
-/* The current task's stack from these registers on, of kernel mode. False: it is not known how to walk it. */
+/*
+ * The current task's stack from these registers on, which are of kernel mode; *n: the number of
+ * frames. Interrupts are off. False: this walk is not available.
+ */
 bool dtrace_orc_from(unsigned long *frames, unsigned int room, const struct pt_regs *regs, unsigned int *n)
 {
 	struct dtrace_orc_walk walk = {
@@ -539,20 +604,26 @@ bool dtrace_orc_from(unsigned long *frames, unsigned int room, const struct pt_r
 	return true;
 }
 
-/* The same from here on. */
+/* The same from this function on. */
 bool dtrace_orc_here(unsigned long *frames, unsigned int room, unsigned int *n)
 {
 	struct dtrace_orc_walk walk = {};
 
 	if (!dtrace_orc_caches)
 		return false;
-	/* The frame pointer first: the compiler may use its register for one of the others. */
+	/*
+	 * The frame pointer is read first, because the compiler may use its register for one of the
+	 * other outputs.
+	 */
 	asm volatile("mov %%rbp, %0\n\tmov %%rsp, %1\n\tlea (%%rip), %2" : "=r" (walk.bp), "=r" (walk.sp), "=r" (walk.ip));
 	*n = dtrace_orc_frames(&walk, frames, room);
 	return true;
 }
 
-/* Where the kernel does not have all that it takes, its own walk does it. */
+/*
+ * Prepares the walk. If the kernel lacks a symbol that the walk needs, returns 0 and leaves stacks
+ * to the kernel's walk. May sleep.
+ */
 int dtrace_orc_init(void)
 {
 	size_t i;
@@ -577,7 +648,7 @@ int dtrace_orc_init(void)
 	return 0;
 }
 
-/* Nobody walks any more. */
+/* The caller ensures that no CPU walks a stack any more. */
 void dtrace_orc_exit(void)
 {
 	if (!dtrace_orc_caches)

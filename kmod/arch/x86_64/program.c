@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-/* What the processor knows of programs: their memory's number, their segments, their stacks, and the system calls of those of 32 bits. */
+/*
+ * Properties of programs that depend on the processor: the number of their memory, their segments,
+ * their stacks, and the system calls of 32-bit programs.
+ */
 
 #include <linux/array_size.h>
 #include <linux/mm.h>
@@ -19,21 +22,22 @@
 #include "processes.h"
 #include "providers.h"
 
-/* Whether its programs are of 64 bits. */
+/* Whether the memory is that of a 64-bit program. */
 bool dtrace_mm_is_long(struct mm_struct *mm)
 {
 	return is_64bit_mm(mm);
 }
 
-/* A memory's own number, which no other one has or had. */
+/* The memory's number, which no other memory has or had since boot. */
 u64 dtrace_memory_number(const struct mm_struct *mm)
 {
 	return mm->context.ctx_id;
 }
 
 /*
- * Registers of the current task's user code that are not saved, numbered on from those that are. The kernel does not load
- * these selectors for itself, so they are still the user's.
+ * Registers of the current task's user code that are not in pt_regs, with the numbers that follow.
+ * The kernel does not load these selectors for itself, so they are still the user's. Number 4
+ * behind pt_regs is the task's last trap number.
  */
 bool dtrace_user_segment(struct task_struct *task, u64 n, u64 *value)
 {
@@ -62,23 +66,29 @@ bool dtrace_user_segment(struct task_struct *task, u64 n, u64 *value)
 	return true;
 }
 
-/* What the current program adds to addresses with %fs or %gs. */
+/* The base that the current program adds to addresses with %fs or %gs. */
 u64 dtrace_segment_base(bool gs)
 {
 	u64 base;
 
-	/* In the kernel its own %gs is exchanged with the program's. */
+	/*
+	 * In the kernel, the program's base of %gs is in the other MSR, because the entry has
+	 * swapped both.
+	 */
 	rdmsrq(gs ? MSR_KERNEL_GS_BASE : MSR_FS_BASE, base);
 	return base;
 }
 
-/* As the kernel tells them apart when such an address faults. Programs have the page of vsyscalls, though it is far above. */
+/*
+ * Whether an address is the kernel's, as its page-fault handler decides. The vsyscall page belongs
+ * to programs, though it is far above theirs.
+ */
 bool dtrace_kernel_address(unsigned long addr)
 {
 	return addr >= TASK_SIZE_MAX && (addr & PAGE_MASK) != VSYSCALL_ADDR;
 }
 
-/* Whether calls and returns of the current thread have a second stack. */
+/* Whether the current thread has a shadow stack for calls and returns. */
 bool dtrace_user_shadowed(void)
 {
 #ifdef CONFIG_X86_USER_SHADOW_STACK
@@ -88,7 +98,10 @@ bool dtrace_user_shadowed(void)
 #endif
 }
 
-/* Whether the current program's segments are the kernel's for all programs, which begin at 0 and reach everywhere. */
+/*
+ * Whether the current program's segments are the kernel's usual ones, which begin at 0 and have no
+ * limit.
+ */
 bool dtrace_user_flat(const struct pt_regs *regs)
 {
 	u16 ds, es;
@@ -100,7 +113,10 @@ bool dtrace_user_flat(const struct pt_regs *regs)
 	return regs->cs == __USER32_CS && regs->ss == __USER_DS && ds == __USER_DS && es == __USER_DS;
 }
 
-/* The functions of 32-bit programs' system calls, by number: what the kernel makes its own dispatch of. */
+/*
+ * The functions of 32-bit programs' system calls, by number, from the table that the kernel makes
+ * its own dispatch of.
+ */
 static const char *const dtrace_ia32[] = {
 #if IS_ENABLED(CONFIG_IA32_EMULATION)
 #define __SYSCALL(n, name) [n] = "__ia32_" #name,
@@ -121,7 +137,10 @@ const char *dtrace_ia32_at(unsigned int n)
 	return dtrace_ia32[n];
 }
 
-/* Whether the current task is in a system call of a 32-bit program, or of another that calls like one. */
+/*
+ * Whether the current task is in a system call of a 32-bit program, or of another program that
+ * calls like one.
+ */
 bool dtrace_ia32_current(void)
 {
 	return in_ia32_syscall();

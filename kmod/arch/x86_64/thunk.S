@@ -4,9 +4,10 @@
 /*
  * uintptr_t dtrace_call(fn, a0, a1, a2, a3, a4): calls fn(a0 .. a4).
  *
- * fn is a kernel function whose address came from kallsyms. Where nobody in the kernel takes its address, its ENDBR
- * was sealed at boot, and an indirect call would fault on a CPU that enforces branch targets. A return is no indirect
- * branch in that sense: the address is pushed and returned to, with the caller's return address left below it.
+ * fn is a kernel function whose address came from kallsyms. If nothing in the kernel takes its
+ * address, its ENDBR was sealed at boot, and an indirect call would fault on a CPU that enforces
+ * indirect branch tracking (IBT). A return is not subject to that: the address is pushed and
+ * returned to, with the return address of this function's caller left below it.
  */
 
 #include <linux/linkage.h>
@@ -27,11 +28,12 @@ SYM_FUNC_START(dtrace_call)
 SYM_FUNC_END(dtrace_call)
 
 /*
- * The function of a system call begins here, by way of ftrace, which has put into registers that such a function is not given anything in
- * what dtrace_detoured() is to know: where the function goes on (rax), and its other arguments. What it is given, in rdi, it has afterwards.
+ * A system call's function begins here, sent by ftrace (dtrace_detour_take()). Registers in which
+ * such a function gets no arguments hold those of dtrace_detoured(): the address where the function
+ * goes on (rax), and the others (rsi, rdx, rcx). The function's own argument, in rdi, is restored.
  */
 SYM_FUNC_START(dtrace_detour)
-	/* It is returned to. */
+	/* It is reached by a return. */
 	ANNOTATE_NOENDBR
 	pushq	%rbp
 	movq	%rsp, %rbp

@@ -11,15 +11,17 @@
 #include <asm/processor-flags.h>
 #include <asm/trapnr.h>
 
-/* The instruction that is a breakpoint, of one byte. */
+/* The one-byte instruction int3. */
 #define DTRACE_BREAKPOINT 0xcc
-/* The function of the kernel's that a system call is, and that of 32-bit programs. */
+/* Name of the kernel function of a system call, and of that for 32-bit programs. */
 #define DTRACE_SYSCALL(name) "__x64_sys_" name
 #define DTRACE_SYSCALL_32(name) "__ia32_sys_" name
-/* How many bytes of pt_regs are registers that any program may write, from the first on. */
+/* Size of the first part of pt_regs: the registers that any program may write. */
 #define DTRACE_GENERAL_REGISTERS offsetof(struct pt_regs, orig_ax)
 
-/* The instruction and the stack that regs go on with. The kernel's own functions take regs without const. */
+/*
+ * The instruction and stack pointers in regs. The kernel's own functions take regs without const.
+ */
 static inline u64 dtrace_pc(const struct pt_regs *regs)
 {
 	return regs->ip;
@@ -30,37 +32,46 @@ static inline u64 dtrace_sp(const struct pt_regs *regs)
 	return regs->sp;
 }
 
-/* Where the breakpoint is that has just been met. */
+/* Address of the breakpoint that has just been hit. */
 static inline u64 dtrace_trap_address(const struct pt_regs *regs)
 {
 	return dtrace_pc(regs) - 1;
 }
 
-/* Sets the program's next instruction to what it was when the breakpoint at an address had been met. */
+/*
+ * Sets the program's next instruction to what it was when the breakpoint at the address had been
+ * hit.
+ */
 static inline void dtrace_trap_leave(struct pt_regs *regs, u64 address)
 {
 	instruction_pointer_set(regs, address + 1);
 }
 
-/* Whether two bytes are `int $3`, which is nobody's breakpoint, though the processor tells of it as of one. */
+/*
+ * Whether two bytes are `int $3`, which is nobody's breakpoint, though the processor reports it as
+ * one.
+ */
 static inline bool dtrace_trap_is_interrupt(u8 opcode, u8 number)
 {
 	return opcode == 0xcd && number == 3;
 }
 
-/* Whether each instruction of the program ends in an exception, or each branch. */
+/*
+ * Whether the processor raises an exception after each instruction of the program, or after each
+ * branch.
+ */
 static inline bool dtrace_trap_steps(const struct pt_regs *regs)
 {
 	return regs->flags & X86_EFLAGS_TF;
 }
 
-/* Whether that is only each branch. */
+/* Whether it does so only after each branch. */
 static inline bool dtrace_trap_steps_branches(void)
 {
 	return test_thread_flag(TIF_BLOCKSTEP);
 }
 
-/* Leaves in the current thread what the processor leaves when a step ends. */
+/* Leaves in the current thread what the exception at the end of a step leaves. */
 static inline void dtrace_trap_stepped(void)
 {
 	current->thread.virtual_dr6 = DR_STEP;
@@ -68,14 +79,14 @@ static inline void dtrace_trap_stepped(void)
 	current->thread.error_code = 0;
 }
 
-/* Leaves in the current thread what the processor leaves where it meets a breakpoint. */
+/* Leaves in the current thread what the exception of a breakpoint leaves. */
 static inline void dtrace_trap_met(void)
 {
 	current->thread.trap_nr = X86_TRAP_BP;
 	current->thread.error_code = 0;
 }
 
-/* The address that the current thread has last faulted at, as its signal tells. */
+/* The address of the current thread's last fault, which its signal reports. */
 static inline unsigned long *dtrace_trap_faulted(void)
 {
 	return &current->thread.cr2;

@@ -4,8 +4,9 @@
 /*
  * Vector registers of the program that a breakpoint has stopped.
  *
- * The kernel leaves them in the processor until it needs them itself, or another task runs; then it puts them aside and says so by a flag of
- * the task. With interrupts off neither happens.
+ * The kernel leaves them in the processor until it needs the registers itself, or another task
+ * runs; then it saves them and sets a flag of the task (TIF_NEED_FPU_LOAD). With interrupts off
+ * neither happens.
  */
 
 #include <linux/errno.h>
@@ -19,14 +20,17 @@
 
 #include "vectors.h"
 
-/* Where they were put aside: behind the task, whatever the kernel's own function for it checks besides. */
+/*
+ * Reads a register where the kernel has saved it: in the memory behind the task_struct, as
+ * x86_task_fpu() has it, which in some configurations checks other things and warns.
+ */
 static u64 dtrace_saved_vector(unsigned int n)
 {
 	struct fpu *fpu = (struct fpu *)(current + 1);
 	struct xregs_state *all = &fpu->fpstate->regs.xsave;
 	u64 low = 0;
 
-	/* What is as at the beginning was not put aside. */
+	/* Registers in their initial state are not saved; they are 0. */
 	if (!cpu_feature_enabled(X86_FEATURE_XSAVE) || (all->header.xfeatures & XFEATURE_MASK_SSE))
 		memcpy(&low, &all->i387.xmm_space[4 * n], sizeof(low));
 	return low;
@@ -59,7 +63,9 @@ static u64 dtrace_live_vector(unsigned int n)
 	return low;
 }
 
-/* The lowest 8 bytes of vector register n of the program that the current task is; 0 for a task that is none. */
+/*
+ * The lowest 8 bytes of vector register n of the current program; 0 for a task without a program.
+ */
 u64 dtrace_user_vector(unsigned int n)
 {
 	unsigned long flags;
