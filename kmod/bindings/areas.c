@@ -139,6 +139,26 @@ static int dtrace_area_open(struct dtrace_area *area)
 	return 0;
 }
 
+/* Unmaps the area if it is still there. Runs in a worker that uses the memory. */
+static int dtrace_area_take(struct dtrace_area *area, struct mm_struct *mm)
+{
+	struct vm_area_struct *vma;
+	bool is_there;
+
+	if (mmap_read_lock_killable(mm))
+		return -EINTR;
+	vma = vma_lookup(mm, area->start);
+	/* With a userfaultfd, unmapping would wait for its owner's answer. */
+	is_there = dtrace_area_is_in(area, vma, area->start) && vma->vm_end - vma->vm_start == DTRACE_AREA_SIZE &&
+		   !userfaultfd_armed(vma);
+	mmap_read_unlock(mm);
+	/*
+	 * If the program has moved the area or mapped something else there, that stays, unless the
+	 * program does so at this very moment.
+	 */
+	return is_there ? vm_munmap(area->start, DTRACE_AREA_SIZE) : 0;
+}
+
 /*
  * Makes and maps the area. The file is made only if there is a gap for it, because its pages cost
  * memory: they are charged to the program's cgroup, as current->mm is the program's. Runs in a
@@ -163,27 +183,13 @@ static int dtrace_area_map(struct dtrace_area *area, struct mm_struct *mm, u64 a
 		at = vm_mmap(area->file, area->start, DTRACE_AREA_SIZE, PROT_READ | PROT_EXEC,
 			     MAP_PRIVATE | MAP_FIXED_NOREPLACE, 0);
 	}
-	return IS_ERR_VALUE(at) ? (int)at : dtrace_area_keep(mm, area);
-}
-
-/* Unmaps the area if it is still there. Runs in a worker that uses the memory. */
-static int dtrace_area_take(struct dtrace_area *area, struct mm_struct *mm)
-{
-	struct vm_area_struct *vma;
-	bool is_there;
-
-	if (mmap_read_lock_killable(mm))
-		return -EINTR;
-	vma = vma_lookup(mm, area->start);
-	/* With a userfaultfd, unmapping would wait for its owner's answer. */
-	is_there = dtrace_area_is_in(area, vma, area->start) && vma->vm_end - vma->vm_start == DTRACE_AREA_SIZE &&
-		   !userfaultfd_armed(vma);
-	mmap_read_unlock(mm);
-	/*
-	 * If the program has moved the area or mapped something else there, that stays, unless the
-	 * program does so at this very moment.
-	 */
-	return is_there ? vm_munmap(area->start, DTRACE_AREA_SIZE) : 0;
+	if (IS_ERR_VALUE(at))
+		return at;
+	error = dtrace_area_keep(mm, area);
+	/* Nobody else knows of the mapping. */
+	if (error)
+		dtrace_area_take(area, mm);
+	return error;
 }
 
 enum {

@@ -206,7 +206,7 @@ static enum dtrace_fate dtrace_own_judge(struct dtrace_look *look)
 static enum dtrace_fate dtrace_own_guard(struct dtrace_look *look)
 {
 	const struct address_space *mapping = file_inode(look->file)->i_mapping;
-	int error = dtrace_known_guard(look->known, look->file, look->memory->mm);
+	int error = dtrace_known_guard(look->known, look->file, look->memory->mm, true);
 
 	fput(look->file);
 	if (error == -EINVAL)
@@ -228,7 +228,7 @@ static bool dtrace_own_clean(struct dtrace_memory *memory)
 	if (!memory->inherited || atomic_read(&memory->places) || mm_flags_test(MMF_HAS_UPROBES, memory->mm) ||
 	    dtrace_is_debugged(memory->mm))
 		return false;
-	dtrace_known_heal(memory->mm, NULL, &clean);
+	dtrace_known_heal(memory->mm, NULL, true, &clean);
 	if (clean)
 		WRITE_ONCE(memory->inherited, false);
 	return clean;

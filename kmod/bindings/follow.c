@@ -360,6 +360,8 @@ static noinline u32 dtrace_follow_recording(struct dtrace_follow *here, struct d
 {
 	u32 count;
 
+	/* If the walk stops early the words are not those of the stack that had the number. */
+	record->number = 0;
 	record->count = 0;
 	count = dtrace_follow_steps(here, frame, epoch, put, room, record);
 	if (record->count <= DTRACE_RECORD_WORDS && (frame->is_last || count == room))

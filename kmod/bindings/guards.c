@@ -50,19 +50,12 @@ static LIST_HEAD(dtrace_guards);
 /* Task that removes guards and leaves the breakpoints in place. */
 static struct task_struct *dtrace_guards_dismisser;
 
-/*
- * Registers a guard at the place, which is in this file and has a breakpoint in a memory. -EINVAL:
- * another tracer has a uprobe with a counter there. -EIO, -ENOTSUPP, -ENOEXEC: uprobes can have
- * none there. May sleep, and may take the mmap lock of every memory that maps the file.
- */
-int dtrace_known_guard(struct dtrace_known *known, struct file *file, struct mm_struct *mm)
+/* Registers a guard; dtrace_guards_lock is held. Returns what dtrace_known_guard() returns. */
+static int dtrace_guard_make(struct dtrace_known *known, struct file *file, struct mm_struct *mm)
 {
 	struct dtrace_guard *made;
 	int error;
 
-	guard(mutex)(&dtrace_guards_lock);
-	if (known->guard)
-		return 0;
 	made = kzalloc(sizeof(*made), GFP_KERNEL);
 	if (!made)
 		return -ENOMEM;
@@ -87,6 +80,26 @@ int dtrace_known_guard(struct dtrace_known *known, struct file *file, struct mm_
 	list_add(&made->all, &dtrace_guards);
 	smp_store_release(&known->guard, made);
 	return 0;
+}
+
+/*
+ * Registers a guard at the place, which is in this file and has a breakpoint in a memory. -EINVAL:
+ * another tracer has a uprobe with a counter there. -EIO, -ENOTSUPP, -ENOEXEC: uprobes can have
+ * none there. May sleep, and may take the mmap lock of every memory that maps the file. `killable`:
+ * -EINTR if the task is killed while another task registers one.
+ */
+int dtrace_known_guard(struct dtrace_known *known, struct file *file, struct mm_struct *mm, bool killable)
+{
+	int error = 0;
+
+	if (!killable)
+		mutex_lock(&dtrace_guards_lock);
+	else if (mutex_lock_killable(&dtrace_guards_lock))
+		return -EINTR;
+	if (!known->guard)
+		error = dtrace_guard_make(known, file, mm);
+	mutex_unlock(&dtrace_guards_lock);
+	return error;
 }
 
 /* Whether others have uprobes at a place, as far as a guard can tell. Does not sleep. */

@@ -351,8 +351,8 @@ static void dtrace_known_leave(struct dtrace_known *known, struct vm_area_struct
 
 /*
  * Takes the breakpoint out of a mapping that is at one known place of it. Returns 1; 0: there is
- * none; or a negative errno. `counts`: the program's counter is counted down as well. The mmap lock
- * is held.
+ * none, or other tracers may want it too, and it is put on a list; or a negative errno. `counts`:
+ * the program's counter is counted down as well. The mmap lock is held.
  */
 static int dtrace_known_heal_at(struct vm_area_struct *vma, struct dtrace_known *known, u64 address, bool counts, struct list_head *left)
 {
@@ -361,18 +361,20 @@ static int dtrace_known_heal_at(struct vm_area_struct *vma, struct dtrace_known 
 
 	if (found >= 0)
 		found = found == DTRACE_BREAKPOINT && dtrace_known_continues(vma->vm_mm, known, address);
-	if (found > 0 && is_left)
+	if (found > 0 && is_left) {
 		dtrace_known_leave(known, vma, address, left);
-	else if (found > 0)
+		return 0;
+	}
+	if (found > 0)
 		found = dtrace_poke(vma->vm_mm, address, DTRACE_BREAKPOINT, known->code[0]);
-	if (found > 0 && counts && !is_left)
+	if (found > 0 && counts)
 		dtrace_count_inherited(vma, known);
 	return found;
 }
 
 /*
  * Takes breakpoints of ours out of a mapping: those at suspected places, or at all known ones.
- * Returns how many there were. Those that other tracers may want too are put on a list.
+ * Returns how many it has taken out. Those that other tracers may want too are put on a list.
  */
 static unsigned long dtrace_known_heal_in(struct vm_area_struct *vma, struct xarray *suspects, struct list_head *left, bool *failed)
 {
@@ -393,10 +395,19 @@ static unsigned long dtrace_known_heal_in(struct vm_area_struct *vma, struct xar
 	return healed;
 }
 
-/* Takes out a breakpoint that no other tracer wants. Uprobes take out the others themselves. */
-static void dtrace_known_hand_over(struct mm_struct *mm, struct dtrace_leftover *one)
+static int dtrace_known_mm_lock(struct mm_struct *mm, bool killable)
 {
-	int error = dtrace_known_guard(one->known, one->file, mm);
+	if (killable)
+		return mmap_read_lock_killable(mm);
+	mmap_read_lock(mm);
+	return 0;
+}
+
+/* Takes out a breakpoint that no other tracer wants. Uprobes take out the others themselves. */
+static void dtrace_known_hand_over(struct mm_struct *mm, struct dtrace_leftover *one, bool killable)
+{
+	int error = dtrace_known_guard(one->known, one->file, mm, killable);
+	bool is_ours = error ? error != -EINVAL && error != -EINTR : dtrace_known_others(one->known) == DTRACE_OTHERS_NONE;
 
 	/*
 	 * -EINVAL means that another tracer has a uprobe with a counter there. After any other
@@ -404,8 +415,7 @@ static void dtrace_known_hand_over(struct mm_struct *mm, struct dtrace_leftover 
 	 * not by uprobes, because in text that is mapped writable they have set none, and have not
 	 * read the instruction.
 	 */
-	if (error ? error != -EINVAL : dtrace_known_others(one->known) == DTRACE_OTHERS_NONE) {
-		mmap_read_lock(mm);
+	if (is_ours && !dtrace_known_mm_lock(mm, killable)) {
 		dtrace_poke(mm, one->address, DTRACE_BREAKPOINT, one->known->code[0]);
 		mmap_read_unlock(mm);
 	}
@@ -415,12 +425,13 @@ static void dtrace_known_hand_over(struct mm_struct *mm, struct dtrace_leftover 
 
 /*
  * Takes all breakpoints out of a memory that may be ours: those at suspected places, or, if
- * `suspects` is NULL, at all known ones. Returns how many there were. None that is left in the
- * memory is wanted. Those that uprobes may want they take out when they are hit, or when the places
+ * `suspects` is NULL, at all known ones. Returns how many it has taken out, those not counted that
+ * uprobes may want. None that is left in the memory is wanted. Those that uprobes may want they take out when they are hit, or when the places
  * are forgotten. If there are none of those and nothing has failed, *healed becomes true, before
- * the memory can be copied again. May sleep; takes the mmap lock.
+ * the memory can be copied again. May sleep; takes the mmap lock. `killable`: a program waits for
+ * locks, which others may hold for as long as they like; if it is killed, breakpoints remain.
  */
-unsigned long dtrace_known_heal(struct mm_struct *mm, struct xarray *suspects, bool *healed)
+unsigned long dtrace_known_heal(struct mm_struct *mm, struct xarray *suspects, bool killable, bool *healed)
 {
 	struct dtrace_leftover *one, *next;
 	struct vm_area_struct *vma;
@@ -430,7 +441,10 @@ unsigned long dtrace_known_heal(struct mm_struct *mm, struct xarray *suspects, b
 
 	if (!mmget_not_zero(mm))
 		return 0;
-	mmap_read_lock(mm);
+	if (dtrace_known_mm_lock(mm, killable)) {
+		mmput(mm);
+		return 0;
+	}
 	VMA_ITERATOR(vmi, mm, 0);
 	for_each_vma(vmi, vma) {
 		if (vma->anon_vma && dtrace_may_be_known(vma))
@@ -440,7 +454,7 @@ unsigned long dtrace_known_heal(struct mm_struct *mm, struct xarray *suspects, b
 	WRITE_ONCE(*healed, !failed && list_empty(&left));
 	mmap_read_unlock(mm);
 	list_for_each_entry_safe(one, next, &left, all)
-		dtrace_known_hand_over(mm, one);
+		dtrace_known_hand_over(mm, one, killable);
 	mmput(mm);
 	return count;
 }

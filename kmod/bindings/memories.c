@@ -454,7 +454,7 @@ static void dtrace_memories_heal_all(void)
 		healed = 0;
 		number = 1;
 		while ((mm = dtrace_mm_next(&number))) {
-			healed += dtrace_known_heal(mm, NULL, &none);
+			healed += dtrace_known_heal(mm, NULL, false, &none);
 			mmput(mm);
 			cond_resched();
 		}
@@ -468,7 +468,7 @@ static void dtrace_memories_heal(struct list_head *done)
 	struct dtrace_memory *memory;
 
 	while ((memory = dtrace_memory_next(done)))
-		dtrace_known_heal(memory->mm, memory->inherited ? NULL : &memory->suspects, &memory->healed);
+		dtrace_known_heal(memory->mm, memory->inherited ? NULL : &memory->suspects, false, &memory->healed);
 	if (dtrace_memories_lost())
 		dtrace_memories_heal_all();
 	/*

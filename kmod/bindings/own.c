@@ -2,18 +2,21 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * Breakpoints of our own.
+ * Breakpoints of our own (INV-43).
  *
- * Where the exception can do the instruction that a breakpoint covers nothing is needed of uprobes but the breakpoint's byte. It is written
- * into the one memory that is meant, as a debugger writes its own; no other process that has mapped the file is touched or waits.
- * What is written and what is put back goes page by page (pen.c), under the lock of that memory held for reading. Where the framework's lock
- * is held as well nothing is brought in then (bring.c).
+ * If the exception can execute the instruction under a breakpoint, or the instruction has a slot,
+ * the breakpoint needs nothing of uprobes but its byte. The module writes that byte into the one
+ * memory that is meant, as a debugger writes its own; no other process that has mapped the file is
+ * touched or waits. Bytes are written and put back page by page (pen.c), with the mmap lock of that
+ * memory held for reading. If the framework's mutex is held too, no page is brought meanwhile
+ * (bring.c, INV-46).
  *
- * A place where uprobes have a breakpoint already, or had one that somebody is still on his way to, is theirs. What happens to ours later
- * is in errands.c.
+ * A place where uprobes have a breakpoint already, or had one that a thread is still on its way to,
+ * is left to uprobes. errands.c does what happens to our breakpoints later.
  *
- * To give anything to uprobes keeps the whole machine from forking until the locks of all memories were had that the file is mapped in, and
- * who owns one of these can hold its lock for as long as he likes. So a place that nobody but users has asked for is our own or none.
+ * Registering or unregistering a uprobe keeps the whole machine from forking until the mmap locks
+ * of all memories that map the file were had, and the owner of one of these can hold its lock at
+ * will. So a place that only members have requested has our own breakpoint or none.
  */
 
 #include <linux/bsearch.h>
@@ -39,10 +42,16 @@ static bool own_breakpoints = true;
 module_param(own_breakpoints, bool, 0644);
 MODULE_PARM_DESC(own_breakpoints, "Write breakpoints into the one process that is traced (Y, the default; N: leave all to uprobes but those of users)");
 
-/* How often a thread is waited for that goes on where one is to be, a tick each time. */
+/*
+ * How often to wait for a thread that is to resume where a breakpoint is to be written, one tick
+ * each time.
+ */
 #define DTRACE_OWN_TRIES 10
 
-/* Whether somebody debugs the program that a pen writes to. All threads are looked at, so it is asked once. */
+/*
+ * Whether a debugger traces the program that the pen writes to. That takes a look at all threads,
+ * so the answer is kept.
+ */
 static bool dtrace_pen_is_debugged(struct dtrace_pen *pen)
 {
 	if (!pen->asked)
@@ -51,13 +60,16 @@ static bool dtrace_pen_is_debugged(struct dtrace_pen *pen)
 	return pen->is_debugged;
 }
 
-/* Whether an address is where the carrier's text is; the lock of the memory is held. */
+/* Whether the mapping has the carrier's text at its address. The mmap lock is held. */
 bool dtrace_own_is_there(const struct dtrace_carrier *carrier, struct vm_area_struct *vma)
 {
 	return dtrace_has_text_at(vma, carrier->spot.address, carrier->file, carrier->offset);
 }
 
-/* Whether a carrier's instruction goes on as it should behind its first byte, which the pen is at, as far as the page goes. */
+/*
+ * Whether the bytes behind the first byte of a carrier's instruction are as expected, as far as the
+ * page goes. The pen is at the first byte.
+ */
 static bool dtrace_pen_sees_rest(struct dtrace_pen *pen, const struct dtrace_carrier *carrier)
 {
 	u64 next = carrier->spot.address + 1;
@@ -65,7 +77,10 @@ static bool dtrace_pen_sees_rest(struct dtrace_pen *pen, const struct dtrace_car
 	return !offset_in_page(next) || dtrace_pen_sees(pen, next, carrier->code + 1, carrier->length - 1);
 }
 
-/* Writes the first byte of a carrier's instruction, as above. Where there is no file it may be another instruction by now. */
+/*
+ * Writes the first byte of a carrier's instruction, as dtrace_pen_replace(). In code of no file
+ * there may be another instruction by now, which stays.
+ */
 static int dtrace_pen_put(struct dtrace_pen *pen, const struct dtrace_carrier *carrier, u8 old, u8 new)
 {
 	u64 at = carrier->spot.address;
@@ -88,7 +103,7 @@ static int dtrace_resume_compare(const void *one, const void *other)
 	return a < b ? -1 : a > b;
 }
 
-/* Where threads go on. */
+/* The addresses at which threads resume. */
 struct dtrace_resumes {
 	u64 *at;
 	size_t room, count;
@@ -99,7 +114,7 @@ static void dtrace_resumes_add(struct dtrace_resumes *all, struct task_struct *t
 	if (READ_ONCE(thread->mm) != mm)
 		return;
 	task_lock(thread);
-	/* As long as it has a memory it has a stack. */
+	/* A thread that has a memory has a stack. */
 	if (thread->mm == mm) {
 		if (all->count < all->room)
 			all->at[all->count] = instruction_pointer(task_pt_regs(thread));
@@ -119,13 +134,17 @@ static void dtrace_resumes_look(struct dtrace_resumes *all, struct mm_struct *mm
 }
 
 /*
- * Where the threads of a memory go on that are in the kernel, in order: one that has met a uprobe's breakpoint is behind it until uprobes
- * have looked, and gets a signal if it finds a breakpoint there and no uprobe any more.
+ * Finds, in ascending order, where the threads of a memory resume that are in the kernel. A thread
+ * that has hit a uprobe's breakpoint resumes behind it until uprobes have looked, and gets a signal
+ * if they find a breakpoint there but no uprobe any more. The array is the caller's to free.
  */
 static int dtrace_resumes_get(struct dtrace_resumes *all, struct mm_struct *mm)
 {
 	*all = (struct dtrace_resumes){ .room = 64 };
-	/* A thread that is still in the exception has saved its registers when its processor answers. */
+	/*
+	 * A thread that is still in the exception has saved its registers by the time its processor
+	 * answers.
+	 */
 	kick_all_cpus_sync();
 	for (;;) {
 		all->at = kvmalloc_array(all->room, sizeof(*all->at), GFP_KERNEL);
@@ -146,7 +165,10 @@ static bool dtrace_resumes_have(const struct dtrace_resumes *all, u64 address)
 	return bsearch(&address, all->at, all->count, sizeof(*all->at), dtrace_resume_compare);
 }
 
-/* Whether a thread of a memory may go on where none comes to any more, or a negative errno. */
+/*
+ * Whether a thread of a memory may resume at an address for which is_there() is true, or a negative
+ * errno. The caller ensures that no thread newly comes to such an address.
+ */
 int dtrace_own_any_at(struct dtrace_memory *memory, bool (*is_there)(struct dtrace_memory *memory, u64 address))
 {
 	struct dtrace_resumes all;
@@ -161,7 +183,10 @@ int dtrace_own_any_at(struct dtrace_memory *memory, bool (*is_there)(struct dtra
 	return error;
 }
 
-/* What is known of a place where a breakpoint may be one of ours that is left over; NULL: it is none. */
+/*
+ * The known place of an address where a breakpoint may be one of ours that is left over; NULL: it
+ * is not. The memory's lock and its mmap lock are held.
+ */
 static struct dtrace_known *dtrace_own_may_be_left(struct dtrace_memory *memory, struct vm_area_struct *vma, u64 address)
 {
 	struct dtrace_known *known = memory->inherited || memory->suspected ? dtrace_known_at(vma, address) : NULL;
@@ -170,8 +195,10 @@ static struct dtrace_known *dtrace_own_may_be_left(struct dtrace_memory *memory,
 }
 
 /*
- * Writes a breakpoint, unless it is one for uprobes. EBUSY: the program has another instruction there than its file, or than
- * was known there before. EAGAIN: some thread may have met a uprobe there that is gone, or the program's page has gone.
+ * Writes a breakpoint, unless uprobes are to have it (then it stays unset, and 0 is returned).
+ * -EBUSY: the program has another instruction there than its file, or than was known there before.
+ * -EAGAIN: a thread may have hit a uprobe there that has gone, or the page is not in memory. The
+ * memory's lock and its mmap lock are held.
  */
 static int dtrace_own_plant(struct dtrace_memory *memory, struct dtrace_carrier *carrier, const struct dtrace_resumes *resumes,
 			    struct dtrace_pen *pen)
@@ -192,9 +219,12 @@ static int dtrace_own_plant(struct dtrace_memory *memory, struct dtrace_carrier 
 	carrier->shown = carrier->code[0];
 	if (dtrace_pen_sees(pen, at, &breakpoint, 1)) {
 		carrier->joins = uprobes;
-		/* It may keep one that it has from its parent. */
+		/* The memory may have inherited a breakpoint from its parent, and keeps it. */
 		known = dtrace_own_may_be_left(memory, vma, at);
-		/* Beside uprobes it is not to be seen whether it is a debugger's. */
+		/*
+		 * In a memory with uprobes it cannot be told whether the breakpoint is a
+		 * debugger's.
+		 */
 		if ((uprobes && (!carrier->uncarried || !known)) || (known && !memory->inherited))
 			return 0;
 		inherits = known && READ_ONCE(known->counter);
@@ -203,8 +233,11 @@ static int dtrace_own_plant(struct dtrace_memory *memory, struct dtrace_carrier 
 		if (!known)
 			carrier->shown = DTRACE_BREAKPOINT;
 	} else if (!dtrace_pen_sees(pen, at, carrier->code, carrier->length)) {
-		/* Uprobes make a call of a long nop. */
-		carrier->joins = uprobes && carrier->length == CALL_INSN_SIZE;
+		/*
+		 * Uprobes may have replaced a nop of five bytes by a call, or, from 7.2 on, one of
+		 * ten bytes by two instructions.
+		 */
+		carrier->joins = uprobes && (carrier->length == CALL_INSN_SIZE || carrier->length == 2 * CALL_INSN_SIZE);
 		return carrier->joins ? 0 : -EBUSY;
 	}
 	if (!carrier->barred && dtrace_resumes_have(resumes, at + 1))
@@ -217,7 +250,10 @@ static int dtrace_own_plant(struct dtrace_memory *memory, struct dtrace_carrier 
 	if (error)
 		return error;
 	carrier->known = known;
-	/* Guards let uprobes execute what they find, so they see to no place where that goes wrong. */
+	/*
+	 * A guard lets uprobes execute the instructions that they find, so a place where that goes
+	 * wrong must not get one.
+	 */
 	if (carrier->uncarried)
 		WRITE_ONCE(carrier->known->barred, true);
 	refcount_inc(&memory->count);
@@ -239,13 +275,16 @@ static bool dtrace_own_can(const struct dtrace_carrier *carrier)
 	       (carrier->does || carrier->moves) && (!carrier->counter || carrier->kept) && (carrier->kept || READ_ONCE(own_breakpoints));
 }
 
-/* Whether all is there that it needs. */
+/* Whether nothing is missing that the breakpoint needs. */
 static bool dtrace_own_is_ready(const struct dtrace_carrier *carrier)
 {
 	return dtrace_own_can(carrier) && (carrier->does || carrier->slot);
 }
 
-/* Gives slots to those that need one: the exception cannot do them, or uprobes not what it cannot. */
+/*
+ * Gives slots to the carriers that need one: the exception cannot emulate their instruction, or
+ * uprobes could not execute what the exception leaves. The memory's lock is held.
+ */
 static void dtrace_own_move_all(struct dtrace_memory *memory, struct dtrace_carrier **all, size_t count, struct dtrace_patience *patience)
 {
 	size_t n;
@@ -265,7 +304,7 @@ static void dtrace_own_move_all(struct dtrace_memory *memory, struct dtrace_carr
 	}
 }
 
-/* As above, of many; whether some are to be tried again. */
+/* Writes many breakpoints, as dtrace_own_plant(). Returns whether some are to be tried again. */
 static bool dtrace_own_plant_all(struct dtrace_memory *memory, struct dtrace_carrier **all, size_t count)
 {
 	struct dtrace_pen pen = { .mm = memory->mm };
@@ -288,7 +327,10 @@ static bool dtrace_own_plant_all(struct dtrace_memory *memory, struct dtrace_car
 	return again;
 }
 
-/* Those that were not planted have no slots: areas go with what was. */
+/*
+ * Takes the slots from carriers that were not set, because areas go when the memory has no carriers
+ * left.
+ */
 static void dtrace_own_leave_unset(struct dtrace_memory *memory, struct dtrace_carrier **all, size_t count)
 {
 	size_t n;
@@ -308,13 +350,13 @@ static bool dtrace_own_is_unset(const struct dtrace_carrier *carrier)
 	return (!carrier->error || carrier->error == -EAGAIN) && carrier->state == DTRACE_UNSET;
 }
 
-/* Whether it could not be set as something was not there that can be brought. */
+/* Whether the breakpoint could not be set because something is missing that can be brought. */
 static bool dtrace_own_misses(const struct dtrace_carrier *carrier)
 {
 	return carrier->error == -EAGAIN && carrier->missing;
 }
 
-/* Gives some the error. */
+/* Sets the error of those carriers for which which() is true. */
 static void dtrace_own_fail(struct dtrace_carrier **all, size_t count, bool (*which)(const struct dtrace_carrier *carrier), int error)
 {
 	size_t n;
@@ -324,7 +366,7 @@ static void dtrace_own_fail(struct dtrace_carrier **all, size_t count, bool (*wh
 			all[n]->error = error;
 }
 
-/* Has the pages of some breakpoints brought, as dtrace_bring(). */
+/* Brings the pages of those carriers for which which() is true, as dtrace_bring(). */
 static int dtrace_own_bring(struct dtrace_memory *memory, struct dtrace_carrier **all, size_t count,
 			    bool (*which)(const struct dtrace_carrier *carrier), struct dtrace_patience *patience)
 {
@@ -343,7 +385,10 @@ static int dtrace_own_bring(struct dtrace_memory *memory, struct dtrace_carrier 
 	return error;
 }
 
-/* As dtrace_own_plant_all(), with the lock of the mappings. Where that cannot be had uprobes would wait for it. */
+/*
+ * Writes breakpoints, as dtrace_own_plant_all(), and takes the mmap lock for that. If the lock
+ * cannot be had in time, uprobes do not get the breakpoints either, because they would wait for it.
+ */
 static bool dtrace_own_plant_in(struct dtrace_memory *memory, struct dtrace_carrier **all, size_t count, struct dtrace_patience *patience)
 {
 	bool again = false;
@@ -357,7 +402,10 @@ static bool dtrace_own_plant_in(struct dtrace_memory *memory, struct dtrace_carr
 	return again;
 }
 
-/* The same, with the memory locked. */
+/*
+ * Makes slots, writes breakpoints and brings pages. Returns whether some are to be tried again. The
+ * memory's lock is held.
+ */
 static bool dtrace_own_try_in(struct dtrace_memory *memory, struct dtrace_carrier **all, size_t count, struct dtrace_patience *patience)
 {
 	bool again;
@@ -369,7 +417,7 @@ static bool dtrace_own_try_in(struct dtrace_memory *memory, struct dtrace_carrie
 	again = dtrace_own_plant_in(memory, all, count, patience);
 	if (again) {
 		error = dtrace_own_bring(memory, all, count, dtrace_own_misses, patience);
-		/* Where that has not come to its end some are there. */
+		/* Even if that has failed, some pages may have been brought. */
 		again = dtrace_own_plant_in(memory, all, count, patience);
 		if (error)
 			dtrace_own_fail(all, count, dtrace_own_misses, error);
@@ -379,7 +427,7 @@ static bool dtrace_own_try_in(struct dtrace_memory *memory, struct dtrace_carrie
 	return again;
 }
 
-/* The same, with the locks that it takes. */
+/* The same, and takes the memory's lock. */
 static bool dtrace_own_try(struct dtrace_memory *memory, struct dtrace_carrier **all, size_t count, struct dtrace_patience *patience)
 {
 	bool again;
@@ -393,19 +441,22 @@ static bool dtrace_own_try(struct dtrace_memory *memory, struct dtrace_carrier *
 	return again;
 }
 
-/* Whether uprobes may not have what is not set. */
+/* Whether the breakpoint is not set, and uprobes must not have it. */
 static bool dtrace_own_has_no_other(const struct dtrace_carrier *carrier)
 {
 	return dtrace_own_is_unset(carrier) && dtrace_is_only_own(carrier);
 }
 
-/* Whether uprobes may have what could not be set. */
+/* Whether pages are missing, and uprobes may have the breakpoint instead. */
 static bool dtrace_own_may_be_carried(const struct dtrace_carrier *carrier)
 {
 	return dtrace_own_misses(carrier) && !dtrace_is_only_own(carrier);
 }
 
-/* Writes those of breakpoints of one memory, in the order of their addresses, that can be ours; where that fails error says why. */
+/*
+ * Writes those breakpoints that can be our own. All are of one memory, in the order of their
+ * addresses. If that fails, a carrier's error says why. May sleep.
+ */
 void dtrace_own_set(struct dtrace_carrier **all, size_t count, struct dtrace_patience *patience)
 {
 	struct dtrace_memory *memory;
@@ -424,13 +475,17 @@ void dtrace_own_set(struct dtrace_carrier **all, size_t count, struct dtrace_pat
 		if (!dtrace_patience_tick(patience))
 			break;
 	dtrace_memory_put(memory);
-	/* The program forks again and again: each time it shares its pages. Uprobes wait for it, and it lets them in. */
+	/*
+	 * Each fork shares the pages again, so a program that forks all the time may never have its
+	 * own copy. Its mmap lock can be had, so uprobes may have the breakpoint: they wait for the
+	 * lock.
+	 */
 	if (n == DTRACE_OWN_TRIES)
 		dtrace_own_fail(all, count, dtrace_own_may_be_carried, 0);
 	dtrace_own_fail(all, count, dtrace_own_misses, -ETIMEDOUT);
 }
 
-/* Whether some thread of a memory is traced by ptrace(). */
+/* Whether a thread of a memory is traced by ptrace(). */
 bool dtrace_is_debugged(struct mm_struct *mm)
 {
 	struct task_struct *process, *thread;
@@ -442,25 +497,32 @@ bool dtrace_is_debugged(struct mm_struct *mm)
 	return false;
 }
 
-/* From now on a breakpoint at a place may be ours, in a memory that is locked and has none there. */
+/*
+ * From now on a breakpoint at the carrier's place may be one of ours that is left over, though its
+ * memory wants none there. The memory's lock is held.
+ */
 static void dtrace_own_suspect(const struct dtrace_carrier *carrier)
 {
 	struct dtrace_memory *memory = carrier->memory;
 	struct dtrace_known *known = carrier->known;
 
-	/* Where that cannot be noted one at any place may be. */
+	/* If that cannot be noted, a breakpoint at any known place may be. */
 	if (!dtrace_note_for(carrier, &memory->uncharged_suspects, &memory->suspects, (unsigned long)known, 1))
 		WRITE_ONCE(memory->inherited, true);
 	WRITE_ONCE(memory->suspected, true);
 }
 
-/* Whether a debugger has a breakpoint where a carrier's is. */
+/* Whether a debugger has a breakpoint where the carrier's is. */
 bool dtrace_own_is_covered(const struct dtrace_carrier *carrier)
 {
 	return READ_ONCE(carrier->shown) == DTRACE_BREAKPOINT;
 }
 
-/* What uprobes or a debugger want too stays for them. Where the breakpoint may be somewhere else, or stays, it is remembered. */
+/*
+ * Takes a breakpoint out. If uprobes or a debugger want one there too, the byte stays for them. If
+ * the breakpoint may be somewhere else, or stays, the place is remembered. The memory's lock and
+ * its mmap lock are held.
+ */
 static void dtrace_own_lift(struct dtrace_carrier *carrier, struct dtrace_pen *pen)
 {
 	struct dtrace_memory *memory = carrier->memory;
@@ -471,7 +533,7 @@ static void dtrace_own_lift(struct dtrace_carrier *carrier, struct dtrace_pen *p
 
 	dtrace_memory_passes_none(memory);
 	dtrace_count_no_more(carrier, memory->mm, pen->brings);
-	/* A breakpoint whose debugger has gone would kill the program. */
+	/* Without a debugger the breakpoint must not stay: it would kill the program. */
 	if (!moved && !shared && dtrace_own_is_covered(carrier) && dtrace_pen_is_debugged(pen)) {
 		xa_erase(&memory->suspects, (unsigned long)carrier->known);
 		return;
@@ -480,7 +542,10 @@ static void dtrace_own_lift(struct dtrace_carrier *carrier, struct dtrace_pen *p
 		dtrace_own_suspect(carrier);
 }
 
-/* Takes a breakpoint out that nobody can answer, unless somebody else has one there. Memory and mappings are locked. */
+/*
+ * Takes out a breakpoint that nobody can answer, unless another tracer has one there. The memory's
+ * lock and its mmap lock are held.
+ */
 static void dtrace_own_drop(struct dtrace_carrier *carrier, struct dtrace_pen *pen)
 {
 	dtrace_own_lift(carrier, pen);
@@ -494,7 +559,10 @@ static void dtrace_own_tell_lost(struct dtrace_carrier *carrier)
 	carrier->lose(carrier);
 }
 
-/* The same, and tells. The memory is locked. */
+/*
+ * The same, and notifies the carrier's owner. The memory's lock is held. Does nothing if the task
+ * is killed while it waits for the mmap lock.
+ */
 void dtrace_own_lose(struct dtrace_carrier *carrier)
 {
 	struct mm_struct *mm = carrier->spot.mm;
@@ -508,7 +576,7 @@ void dtrace_own_lose(struct dtrace_carrier *carrier)
 	dtrace_own_tell_lost(carrier);
 }
 
-/* Whether a breakpoint can be taken out, and counted down, without anything brought in. */
+/* Whether a breakpoint can be taken out, and counted down, without bringing a page. */
 static bool dtrace_own_is_in(const struct dtrace_carrier *carrier, struct dtrace_pen *pen)
 {
 	u64 at = carrier->spot.address;
@@ -518,8 +586,9 @@ static bool dtrace_own_is_in(const struct dtrace_carrier *carrier, struct dtrace
 }
 
 /*
- * Takes those breakpoints of one memory away that stay, as far as they are ours and what they are in is in memory. The memory is locked. Whether
- * the others can be taken away when that has been brought.
+ * Takes away those breakpoints of one memory that still stay, as far as they are ours and their
+ * pages are in memory. Returns whether the others can be taken away when their pages have been
+ * brought. The memory's lock is held.
  */
 static bool dtrace_own_lift_in(struct dtrace_memory *memory, struct dtrace_carrier **all, size_t count, struct dtrace_patience *patience)
 {
@@ -533,7 +602,10 @@ static bool dtrace_own_lift_in(struct dtrace_memory *memory, struct dtrace_carri
 		if (all[n]->stays && (pen.brings || dtrace_own_is_in(all[n], &pen))) {
 			if (dtrace_is_own(all[n]))
 				dtrace_own_lift(all[n], &pen);
-			/* Others may have it by now. */
+			/*
+			 * If uprobes carry the breakpoint by now, the module's count is taken back
+			 * all the same.
+			 */
 			dtrace_count_no_more(all[n], memory->mm, pen.brings);
 			all[n]->stays = false;
 		}
@@ -550,25 +622,34 @@ static bool dtrace_own_stays(const struct dtrace_carrier *carrier)
 	return carrier->stays;
 }
 
-/* The same, with pages brought. After a fork a page is shared with the child. */
+/*
+ * The same, and brings pages: after a fork the program shares its pages with the child. The
+ * memory's lock is held.
+ */
 static void dtrace_own_lift_with(struct dtrace_memory *memory, struct dtrace_carrier **all, size_t count,
 				 struct dtrace_patience *patience)
 {
 	size_t n;
 
 	if (dtrace_own_lift_in(memory, all, count, patience)) {
-		/* Where that does not come to its end some are there. */
+		/* Even if that has failed, some pages may have been brought. */
 		dtrace_own_bring(memory, all, count, dtrace_own_stays, patience);
 		dtrace_own_lift_in(memory, all, count, patience);
 	}
-	/* A debugger that has saved one puts it back when it detaches, even if uprobes carry that one now. */
+	/*
+	 * A debugger that has saved the byte of a breakpoint puts it back when it detaches, even if
+	 * uprobes carry the breakpoint by then.
+	 */
 	if (dtrace_is_debugged(memory->mm))
 		for (n = 0; n < count; n++)
 			if (!all[n]->stays && !dtrace_own_is_covered(all[n]))
 				dtrace_own_suspect(all[n]);
 }
 
-/* The same, with the lock; and nobody looks for them any more. Those that could not be had in time stay. */
+/*
+ * The same, and takes the memory's lock. Carriers that are done leave the memory's list; those that
+ * could not be had in time stay.
+ */
 static void dtrace_own_lift_all(struct dtrace_memory *memory, struct dtrace_carrier **all, size_t count, struct dtrace_patience *patience)
 {
 	bool lives;
@@ -591,7 +672,10 @@ static void dtrace_own_lift_all(struct dtrace_memory *memory, struct dtrace_carr
 	mutex_unlock(&memory->lock);
 }
 
-/* Takes breakpoints away, as above. They are answered until dtrace_trap_remove(). */
+/*
+ * Takes breakpoints away, as dtrace_own_lift_all() does for one memory. They are answered until
+ * dtrace_trap_remove().
+ */
 void dtrace_own_clear(struct dtrace_carrier **all, size_t count, struct dtrace_patience *patience)
 {
 	size_t first, end;
@@ -606,7 +690,7 @@ void dtrace_own_clear(struct dtrace_carrier **all, size_t count, struct dtrace_p
 	}
 }
 
-/* It is answered no more. */
+/* Called when the carrier is not answered any more: drops its reference to the memory. */
 void dtrace_own_forget(struct dtrace_carrier *carrier)
 {
 	struct dtrace_memory *memory = carrier->memory;
@@ -619,7 +703,11 @@ void dtrace_own_forget(struct dtrace_carrier *carrier)
 	dtrace_memory_put(memory);
 }
 
-/* Writes a breakpoint again if it is not there. Where text comes back its first pages may be somewhere else. */
+/*
+ * Writes a breakpoint again if it is not there. The memory's lock and its mmap lock are held. If
+ * text was mapped again, its earlier pages, with the breakpoint, may be mapped somewhere else; so
+ * the place is remembered.
+ */
 static void dtrace_own_restore(struct dtrace_carrier *carrier, struct dtrace_pen *pen)
 {
 	struct dtrace_memory *memory = carrier->memory;
@@ -630,30 +718,34 @@ static void dtrace_own_restore(struct dtrace_carrier *carrier, struct dtrace_pen
 	if (!dtrace_own_is_there(carrier, vma) || vma->vm_flags & VM_WRITE || dtrace_pen_move(pen, at, false) ||
 	    !dtrace_pen_sees(pen, at, carrier->code, 1))
 		return;
-	/* A debugger's is gone with what was there, unless he has just written one. */
+	/*
+	 * A debugger's breakpoint has gone with the earlier text, unless the debugger has just
+	 * written one.
+	 */
 	cmpxchg(&carrier->shown, shown, carrier->code[0]);
 	if (dtrace_pen_put(pen, carrier, carrier->code[0], DTRACE_BREAKPOINT) > 0)
 		dtrace_own_suspect(carrier);
 }
 
-/* Whether a debugger who was about to make another instruction of a carrier's has done so. */
+/* Whether a debugger that was about to make another instruction of a carrier's has done so. */
 static bool dtrace_own_is_changed(struct dtrace_carrier *carrier, struct dtrace_pen *pen)
 {
 	const u8 breakpoint = DTRACE_BREAKPOINT;
 	u64 at = carrier->spot.address;
 
-	/* A debugger's breakpoint hides what he has made of it. */
+	/* A debugger's breakpoint hides what the debugger has made of the instruction. */
 	if (!READ_ONCE(carrier->changed) || dtrace_own_is_covered(carrier))
 		return false;
-	/* Who writes later looks again when he has. */
+	/* A debugger that writes later marks the memory as stale when it has written. */
 	WRITE_ONCE(carrier->changed, dtrace_pen_move(pen, at, false) || !dtrace_pen_sees(pen, at, &breakpoint, 1) ||
 					     !dtrace_pen_sees_rest(pen, carrier));
 	return READ_ONCE(carrier->changed);
 }
 
 /*
- * Writes those breakpoints of a memory between two addresses again that are not there: a file has been mapped. Those that a debugger has made
- * other instructions of are given up. The memory is locked; whether it could be done.
+ * Writes those breakpoints of a memory between two addresses again that are not there, because a
+ * file has been mapped. Those whose instruction a debugger has changed are given up. Returns
+ * whether that could be done. The memory's lock is held.
  */
 bool dtrace_own_renew(struct dtrace_memory *memory, u64 start, u64 end, struct dtrace_patience *patience)
 {
@@ -686,7 +778,10 @@ bool dtrace_own_renew(struct dtrace_memory *memory, u64 start, u64 end, struct d
 	return true;
 }
 
-/* What we have written for a place of a file where that is mapped. The caller is seen by RCU. */
+/*
+ * The carrier whose breakpoint we have written for the text that the mapping has at an address. The
+ * caller is in an RCU read-side critical section.
+ */
 struct dtrace_carrier *dtrace_own_at(struct vm_area_struct *vma, u64 address)
 {
 	struct dtrace_carrier *carrier = dtrace_trap_at(vma->vm_mm, address);
@@ -694,7 +789,10 @@ struct dtrace_carrier *dtrace_own_at(struct vm_area_struct *vma, u64 address)
 	return carrier && dtrace_is_own(carrier) && dtrace_own_is_there(carrier, vma) ? carrier : NULL;
 }
 
-/* One that was ours before uprobes had it, in a state, where a debugger has his own. The caller is seen by RCU. */
+/*
+ * The carrier in a state whose breakpoint was ours before uprobes carried it, and where a debugger
+ * has its own. The caller is in an RCU read-side critical section.
+ */
 struct dtrace_carrier *dtrace_own_covered_at(struct vm_area_struct *vma, u64 address, u8 state)
 {
 	struct dtrace_carrier *carrier = dtrace_trap_at(vma->vm_mm, address);
@@ -703,7 +801,10 @@ struct dtrace_carrier *dtrace_own_covered_at(struct vm_area_struct *vma, u64 add
 	       dtrace_own_is_there(carrier, vma) ? carrier : NULL;
 }
 
-/* Takes a breakpoint of ours out, so that uprobes find the instruction. The lock of the memory is held for writing. */
+/*
+ * Takes a breakpoint of ours out, so that uprobes find the instruction. The mmap lock is held for
+ * writing.
+ */
 void dtrace_own_lend(struct vm_area_struct *vma, u64 address)
 {
 	struct dtrace_carrier *carrier;
@@ -717,7 +818,10 @@ void dtrace_own_lend(struct vm_area_struct *vma, u64 address)
 		dtrace_poke(vma->vm_mm, address, DTRACE_BREAKPOINT, code);
 }
 
-/* Writes a breakpoint of ours again: uprobes have set none there, or have taken theirs out. The lock is held as above. */
+/*
+ * Writes a breakpoint of ours again, because uprobes have set none there, or have taken theirs out.
+ * The mmap lock is held for writing.
+ */
 void dtrace_own_take_back(struct vm_area_struct *vma, u64 address)
 {
 	struct dtrace_carrier *carrier;
@@ -725,16 +829,19 @@ void dtrace_own_take_back(struct vm_area_struct *vma, u64 address)
 
 	rcu_read_lock();
 	carrier = dtrace_own_at(vma, address);
-	/* Unless uprobes have got it from us meanwhile. */
+	/* If uprobes have got it from us meanwhile, it stays theirs. */
 	if (carrier && (cmpxchg(&carrier->state, DTRACE_LENT, DTRACE_OWN) == DTRACE_LENT ||
 			cmpxchg(&carrier->state, DTRACE_SHARED, DTRACE_OWN) == DTRACE_SHARED))
 		code = carrier->code[0];
 	carrier = dtrace_own_covered_at(vma, address, DTRACE_GONE);
-	/* What comes back is the debugger's. */
+	/* The breakpoint that comes back is the debugger's. */
 	if (carrier)
 		code = carrier->code[0];
 	rcu_read_unlock();
-	/* For a task that has been killed no page is brought in. The breakpoint is written when memories are swept. */
+	/*
+	 * For a task that has been killed no page is brought. The breakpoint is written at the next
+	 * sweep then.
+	 */
 	if (code >= 0 && dtrace_poke(vma->vm_mm, address, code, DTRACE_BREAKPOINT) < 0)
 		dtrace_memory_is_stale(vma->vm_mm);
 }

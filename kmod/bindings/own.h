@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: The DTrace for Linux authors */
 
 /*
- * Breakpoints of our own in programs, and what is known of those that were there; own.c, bring.c, counters.c, errands.c, known.c, guards.c, memories.c,
- * patience.c, shown.c and watch.c hold the bodies.
+ * Our own breakpoints in programs, and what is known of those that existed (INV-43, INV-44). own.c,
+ * bring.c, counters.c, errands.c, known.c, guards.c, memories.c, patience.c, shown.c and watch.c
+ * hold the bodies.
  */
 #ifndef _DTRACE_OWN_H
 #define _DTRACE_OWN_H
@@ -26,10 +27,13 @@
 #include "processes.h"
 #include "trap.h"
 
-/* How many tasks of a memory are likely to be let on to others' breakpoints at once. */
+/*
+ * Number of entries of `passes`. Tasks share them by their ids: so many tasks of one memory are
+ * likely to pass other tracers' breakpoints at the same time.
+ */
 #define DTRACE_LET_ON 8
 
-/* A place of a file, wherever that is mapped. */
+/* A place in a file, wherever the file is mapped. */
 struct dtrace_file_place {
 	u64 dev;
 	u64 ino;
@@ -42,16 +46,22 @@ struct dtrace_known {
 	struct rhash_head node;
 	struct rb_node sorted;
 	struct dtrace_file_place place;
-	/* What the file has there; where there is none, the whole instruction. */
+	/* The first byte that the file has there. For code in no file: the whole instruction. */
 	u8 code[15];
 	u8 length;
 	/* Uprobes cannot have the place. */
 	bool barred;
-	/* Where in the file a breakpoint of ours there has counted; 0 for nowhere. */
+	/*
+	 * Offset in the file of the counter that a breakpoint of ours there has counted in; 0:
+	 * none.
+	 */
 	u64 counter;
-	/* Until when somebody is taken to have a uprobe there that lets nobody else in, in jiffies; 0 for no such. */
+	/*
+	 * Until this time (jiffies) another tracer is assumed to have a uprobe there that admits no
+	 * other consumer; 0: none.
+	 */
 	unsigned long theirs;
-	/* Sees to it that uprobes know the place; none until that is needed. */
+	/* Makes uprobes know the place; NULL until that is needed. */
 	struct dtrace_guard *guard;
 };
 
@@ -61,37 +71,61 @@ struct dtrace_memory {
 	struct list_head all;
 	struct mm_struct *mm;
 	refcount_t count;
-	/* Who changes breakpoints in it. */
+	/* Held by a task that changes our breakpoints in the memory. Taken before the mmap lock. */
 	struct mutex lock;
-	/* How many carriers have had breakpoints here, and are answered. */
+	/* Number of carriers that have had a breakpoint here and are still answered. */
 	atomic_t places;
-	/* Those that may be written, and those that are left behind. */
+	/*
+	 * Carriers whose breakpoints are written (protected by `lock`), and those that were left
+	 * behind (patience.c).
+	 */
 	struct list_head carriers, left;
-	/* Its worker: takes away what is left behind, renews breakpoints, unmaps areas. */
+	/*
+	 * The work of its worker: takes away what was left behind, writes breakpoints anew, unmaps
+	 * areas.
+	 */
 	struct work_struct work;
-	/* Somebody maps an area; somebody brings pages. */
+	/* A job maps an area; a job brings pages. */
 	bool maps, brings;
-	/* Where the program executes what the exception cannot do, under RCU; and by the instructions' addresses, where. */
+	/*
+	 * Areas in which the program executes what the exception cannot do, read under RCU; and the
+	 * address of the slot by the address of its instruction.
+	 */
 	struct list_head areas;
 	struct xarray slots;
-	/* A breakpoint at any known place may be one of ours: it was copied from another one. */
+	/*
+	 * A breakpoint at any known place may be one of ours, because the memory was copied from
+	 * another one.
+	 */
 	bool inherited;
-	/* By their addresses the known places where one may be of ours that was taken away, and whether there ever were any. */
+	/*
+	 * The known places, by the addresses of their structures, where a removed breakpoint of
+	 * ours may still stand; and whether there were ever any.
+	 */
 	struct xarray suspects;
 	bool suspected;
-	/* Bytes of what is noted in slots and in suspects that are charged to nobody. */
+	/* Bytes of entries in `slots` and in `suspects` that are charged to no control group. */
 	atomic_long_t uncharged_slots, uncharged_suspects;
-	/* Something was mapped, and nobody has looked whether breakpoints belong there; or they are gone, and areas are left. */
+	/*
+	 * Something was mapped, and it was not checked yet whether breakpoints belong there; or the
+	 * breakpoints have gone, and areas are left.
+	 */
 	bool stale;
-	/* None of ours is left in it, nor will be. */
+	/* None of ours is left in the memory, and none will be written. */
 	bool healed;
-	/* Where the next breakpoint that a task hits is none of ours; 0 for nowhere. Tasks share them. */
+	/*
+	 * Addresses at which the exception ignores the next breakpoint that the task hits; 0: none.
+	 * Tasks share the entries.
+	 */
 	unsigned long passes[DTRACE_LET_ON];
-	/* Between which addresses there ever were any. */
+	/* Lowest and highest address at which the memory ever had a breakpoint of ours. */
 	u64 lowest, highest;
-	/* The process that has read it by process_vm_readv() last; 0 for none. */
+	/* The process that last read the memory by process_vm_readv(); 0: none. */
 	pid_t raw_reader;
-	/* Which one uprobes are getting, by whom, and whether they have set it. */
+	/*
+	 * The breakpoint that is being given to uprobes, the task that gives it, and whether
+	 * uprobes have accepted it in this memory.
+	 */
 	struct dtrace_carrier *yielded;
 	struct task_struct *yielder;
 	bool yields;
@@ -105,14 +139,14 @@ void dtrace_known_exit(void);
 struct dtrace_known *dtrace_known_at(struct vm_area_struct *vma, u64 address);
 struct dtrace_known *dtrace_known_make(struct vm_area_struct *vma, const struct dtrace_carrier *carrier);
 bool dtrace_known_continues(struct mm_struct *mm, const struct dtrace_known *known, u64 address);
-unsigned long dtrace_known_heal(struct mm_struct *mm, struct xarray *suspects, bool *healed);
+unsigned long dtrace_known_heal(struct mm_struct *mm, struct xarray *suspects, bool killable, bool *healed);
 void dtrace_known_forget(void);
-int dtrace_known_guard(struct dtrace_known *known, struct file *file, struct mm_struct *mm);
+int dtrace_known_guard(struct dtrace_known *known, struct file *file, struct mm_struct *mm, bool killable);
 void dtrace_guards_dismiss(void);
 void dtrace_guards_relieve(void);
 bool dtrace_guards_keep(void);
 
-/* Whether anybody else has a uprobe at a place. */
+/* Whether another tracer has a uprobe at a place. */
 enum dtrace_others {
 	/* There is no guard. */
 	DTRACE_OTHERS_UNKNOWN,
@@ -133,33 +167,39 @@ void dtrace_memory_is_stale(struct mm_struct *mm);
 bool dtrace_memory_yields(struct vm_area_struct *vma, u64 address);
 bool dtrace_memories_lost(void);
 
-/* What a breakpoint in the current memory, where none is known of ours, is to be taken for. */
+/* What a breakpoint in the current memory is taken for if no carrier of ours is known at it. */
 enum dtrace_stray {
-	/* None of ours: never, or not this time. */
+	/* None of ours was ever there, or the task passes this time. */
 	DTRACE_UNKNOWN,
-	/* Nor is this one, unless it has just been taken out. */
+	/* Not one of ours, unless ours has just been taken out. */
 	DTRACE_FOREIGN,
-	/* One of ours in a memory that has some, or had. */
+	/* May be one of ours: the memory has some, or a copy of a memory could not be noted. */
 	DTRACE_STRAY,
-	/* The same, unless somebody else has a uprobe there. */
+	/* May be one of ours that is left over, unless another tracer has a uprobe there. */
 	DTRACE_LEFT,
 };
 
 enum dtrace_stray dtrace_memory_strays(u64 address);
 void dtrace_memories_exit(void);
 
-/* How long somebody waits for programs. */
+/* How long the caller waits for programs (INV-46). */
 struct dtrace_patience {
-	/* It is users who wait; who waits ends where he is killed. */
+	/* Members alone wait; a caller that is killed stops waiting. */
 	bool users, killable;
-	/* Nobody needs a lock that is held but for the memory's own, so what is missing may be brought with it. */
+	/*
+	 * The caller holds no lock that others need but the memory's own, so it may bring pages
+	 * with that held.
+	 */
 	bool alone;
-	/* Until when, and for how long somebody has waited, jiffies. */
+	/* When the wait ends, and for how long the caller has waited, in jiffies. */
 	unsigned long until, waited;
-	/* What is left to wait for jobs besides, jiffies; how many were waited for with nothing left. */
+	/*
+	 * Jiffies that are left to wait for jobs after `until`; and the number of jobs that were
+	 * waited for with nothing left.
+	 */
 	long spare;
 	unsigned int late;
-	/* Where the last area found no room; 0 for nowhere. */
+	/* Region (dtrace_area_region()) in which the last area found no room; 0: none. */
 	u64 full;
 };
 
@@ -211,23 +251,26 @@ void dtrace_own_take_back(struct vm_area_struct *vma, u64 address);
 bool dtrace_own_is_covered(const struct dtrace_carrier *carrier);
 bool dtrace_own_renew(struct dtrace_memory *memory, u64 start, u64 end, struct dtrace_patience *patience);
 
-/* What is to be done before the current program comes to a breakpoint again. */
+/* What the current program does before it comes to a breakpoint again. */
 enum dtrace_errand_kind {
-	/* To wait for who changes the memory. */
+	/* Waits until nobody changes the mappings. */
 	DTRACE_ERRAND_WAIT,
-	/* To give it to uprobes. */
+	/* Gives the breakpoint to uprobes. */
 	DTRACE_ERRAND_YIELD,
-	/* To take it away: nobody can execute the instruction somewhere else. */
+	/* Takes the breakpoint away, because its instruction cannot be executed anywhere else. */
 	DTRACE_ERRAND_DROP,
-	/* To have the processor see that it is gone. */
+	/* Makes the processor notice that the breakpoint has gone. */
 	DTRACE_ERRAND_AFFIRM,
-	/* To find out whose it is, and take it away if it is nobody's. */
+	/* Finds out whose breakpoint it is, and takes it out if nobody wants it. */
 	DTRACE_ERRAND_LOOK,
-	/* To write those anew that belong into what was mapped. */
+	/* Writes breakpoints anew that belong into what was mapped. */
 	DTRACE_ERRAND_RENEW,
-	/* To stop behind it: who steps through the program has made a step, and we have. */
+	/*
+	 * Stops behind the instruction: the program is being stepped through, and the module has
+	 * executed one step.
+	 */
 	DTRACE_ERRAND_STEP,
-	/* To get the signal for it: a debugger has his own there too. */
+	/* Sends the signal for the breakpoint, because a debugger has its own there too. */
 	DTRACE_ERRAND_SIGNAL,
 };
 
@@ -236,7 +279,7 @@ struct dtrace_errand *dtrace_errand_ahead(enum dtrace_errand_kind kind);
 void dtrace_errand_send(struct dtrace_errand *errand, u64 address);
 void dtrace_errand_cancel(struct dtrace_errand *errand);
 
-/* Of traps.c. No sequence count of a memory that nobody changes is that: those are even. */
+/* Of traps.c. Never the sequence count of a memory that nobody changes, because those are even. */
 #define DTRACE_SEQ_NONE 1
 
 struct dtrace_carrier *dtrace_trap_at(struct mm_struct *mm, u64 address);
@@ -244,7 +287,7 @@ bool dtrace_trap_holds(struct dtrace_carrier *carrier);
 void dtrace_traps_attend(void);
 void dtrace_traps_ignore(void);
 
-/* Of shown.c; two are called by watch.c. */
+/* Of shown.c; watch.c calls dtrace_shown_access() and dtrace_shown_raw(). */
 int dtrace_shown_begin(void);
 void dtrace_shown_access(struct ftrace_regs *fregs);
 void dtrace_shown_raw(struct ftrace_regs *fregs);
@@ -257,24 +300,27 @@ bool dtrace_watch_rests(void);
 bool dtrace_watch_rest(void);
 bool dtrace_watch_end(void);
 void dtrace_watch_force(int signal, int code, u64 address);
-/* Called by watch.c where uprobes are about to copy a memory, and to set or take out a breakpoint. */
+/*
+ * Called by watch.c when the kernel is about to copy a memory, when a file was mapped, and when
+ * uprobes are about to set or take out a breakpoint.
+ */
 void dtrace_watch_copied(struct mm_struct *from, struct mm_struct *to);
 void dtrace_watch_mapped(struct vm_area_struct *vma);
 bool dtrace_watch_set(struct vm_area_struct *vma, u64 address);
 
-/* What becomes of a breakpoint that uprobes take out. */
+/* What becomes of a breakpoint that uprobes are about to take out. */
 enum dtrace_keep {
-	/* They do it. */
+	/* Uprobes take it out. */
 	DTRACE_GOES,
-	/* It stays: it is ours alone, or was never theirs. */
+	/* It stays, because it is ours alone, or was never set by uprobes. */
 	DTRACE_STAYS,
-	/* They do it, and we write ours again. */
+	/* Uprobes take it out, and ours is written again. */
 	DTRACE_COMES_BACK,
 };
 
 enum dtrace_keep dtrace_watch_keeps(const struct arch_uprobe *uprobe, struct vm_area_struct *vma, u64 address);
 
-/* Whether we have written it. */
+/* Whether the module has written the carrier's breakpoint. */
 static inline bool dtrace_is_own(const struct dtrace_carrier *carrier)
 {
 	u8 state = smp_load_acquire(&carrier->state);
@@ -282,13 +328,19 @@ static inline bool dtrace_is_own(const struct dtrace_carrier *carrier)
 	return state == DTRACE_OWN || state == DTRACE_SHARED || state == DTRACE_LENT;
 }
 
-/* Whether it is our own or none, as long as nobody else has a uprobe there. */
+/*
+ * Whether uprobes must not get the breakpoint, unless another tracer has a uprobe there: it is our
+ * own or none.
+ */
 static inline bool dtrace_is_only_own(const struct dtrace_carrier *carrier)
 {
 	return carrier->uncarried || carrier->kept;
 }
 
-/* Whether a mapping is of no file and of one memory alone. What is written there belongs to that: code that a program makes, or the vdso. */
+/*
+ * Whether a mapping belongs to no file and to one memory alone, so that a write to it affects that
+ * memory only: code that the program has generated, or the vdso.
+ */
 static inline bool dtrace_is_bare(const struct vm_area_struct *vma)
 {
 	const vm_flags_t wanted = VM_MAYEXEC | VM_MAYWRITE, unwanted = VM_HUGETLB | VM_MAYSHARE | VM_IO | VM_PFNMAP;
@@ -296,7 +348,7 @@ static inline bool dtrace_is_bare(const struct vm_area_struct *vma)
 	return !vma->vm_file && (vma->vm_flags & (wanted | unwanted)) == wanted;
 }
 
-/* Whether a mapping is of a file; of none: whether it is bare. */
+/* Whether a mapping is of this file; if `file` is NULL: whether it is bare. */
 static inline bool dtrace_has_text(const struct vm_area_struct *vma, const struct file *file)
 {
 	if (!file)
@@ -304,7 +356,10 @@ static inline bool dtrace_has_text(const struct vm_area_struct *vma, const struc
 	return vma->vm_file && file_inode(vma->vm_file) == file_inode(file);
 }
 
-/* Whether nobody else has a uprobe where this one is: a list of one leads to its head in both directions. */
+/*
+ * Whether the consumer is the only one of its uprobe: in a list with one node, both pointers of the
+ * node lead to the head.
+ */
 static inline bool dtrace_is_alone(const struct uprobe_consumer *consumer)
 {
 	const struct list_head *node = &consumer->cons_node;
@@ -312,13 +367,19 @@ static inline bool dtrace_is_alone(const struct uprobe_consumer *consumer)
 	return READ_ONCE(node->next) == READ_ONCE(node->prev);
 }
 
-/* Where in its file a mapping has an address; where it was first, if there is no file. It stays that when the mapping is moved. */
+/*
+ * Offset in its file that a mapping has at an address. Without a file: the address at which the
+ * mapping was first (as an offset), which does not change when the mapping is moved.
+ */
 static inline u64 dtrace_offset_of(const struct vm_area_struct *vma, u64 address)
 {
 	return address - vma->vm_start + ((u64)vma->vm_pgoff << PAGE_SHIFT);
 }
 
-/* Whether at an address a mapping of one memory alone has the text that a file has at an offset; of none: see dtrace_is_bare(). */
+/*
+ * Whether a private mapping has at an address the text that the file has at an offset. `vma` may be
+ * NULL. Without a file: see dtrace_is_bare().
+ */
 static inline bool dtrace_has_text_at(const struct vm_area_struct *vma, u64 address, const struct file *file, u64 offset)
 {
 	const vm_flags_t wanted = VM_MAYEXEC, unwanted = VM_HUGETLB | VM_MAYSHARE;

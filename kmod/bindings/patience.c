@@ -119,7 +119,8 @@ void dtrace_patience_over(const struct dtrace_patience *patience)
 	unsigned long now = jiffies;
 
 	dtrace_spare[patience->users].left = patience->spare;
-	dtrace_spare[patience->users].when = now;
+	/* What was less than a tick of the reserve is kept: calls may follow one another closely. */
+	dtrace_spare[patience->users].when = now - (now - dtrace_spare[patience->users].when) % DTRACE_SPARE_PART;
 	if (patience->waited && patience->users)
 		dtrace_patience_rests(&dtrace_patience_users_rest, now + DTRACE_PATIENCE_USERS_REST * patience->waited);
 	else if (patience->waited > DTRACE_PATIENCE_LESS)

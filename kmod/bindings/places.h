@@ -58,8 +58,8 @@ struct dtrace_io {
 	const struct bio *bio;
 	struct block_device *bdev;
 	/*
-	 * Inode of the file, one of its dentries, and the offset in the file: that of the transfer
-	 * for NFS, otherwise that of the folio with its first byte. NULL if no file is concerned.
+	 * Inode of the file, one of its dentries, and the offset in the file at which the transfer
+	 * begins. NULL if no file is concerned.
 	 */
 	struct inode *inode;
 	struct dentry *dentry;

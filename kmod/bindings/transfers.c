@@ -34,8 +34,9 @@ static void dtrace_io_file(struct dtrace_io *io, struct inode *inode, u64 offset
  * Notes the file that a folio belongs to. The folio may be memory of any kind (that of a direct
  * transfer), so what its mapping points to is read by loads that may fault.
  */
-static void dtrace_io_folio(struct dtrace_io *io, struct folio *folio)
+static void dtrace_io_folio(struct dtrace_io *io, const struct bio_vec *bv)
 {
+	struct folio *folio = page_folio(bv->bv_page);
 	struct address_space *mapping;
 	struct inode *inode;
 	umode_t mode;
@@ -49,7 +50,7 @@ static void dtrace_io_folio(struct dtrace_io *io, struct folio *folio)
 		return;
 	io->flags |= DTRACE_IO_PAGES;
 	if (S_ISREG(mode))
-		dtrace_io_file(io, inode, folio_pos(folio));
+		dtrace_io_file(io, inode, folio_pos(folio) + folio_page_idx(folio, bv->bv_page) * PAGE_SIZE + bv->bv_offset);
 }
 
 /*
@@ -117,9 +118,10 @@ void dtrace_io_of_bio(const struct bio *bio, unsigned int bytes, int error, stru
 	if (error)
 		io->flags |= DTRACE_IO_ERROR;
 	if (extent.bi_size && bio->bi_io_vec && !bio_no_advance_iter(bio)) {
-		struct bio_vec bv = mp_bvec_iter_bvec(bio->bi_io_vec, extent);
+		/* Of one page: several pages in a row may be of several folios. */
+		struct bio_vec bv = bvec_iter_bvec(bio->bi_io_vec, extent);
 
-		dtrace_io_folio(io, page_folio(bv.bv_page));
+		dtrace_io_folio(io, &bv);
 	}
 	if (!(io->flags & DTRACE_IO_PAGES))
 		io->flags |= DTRACE_IO_DIRECT;
