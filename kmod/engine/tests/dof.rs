@@ -216,46 +216,55 @@ fn wild_links_are_refused() {
     }
 }
 
+/// Parses an image with a predicate that has `relocs` relocations of `target`, each of the name
+/// `symbol`.
+fn relocated(
+    offset: u64,
+    target: Option<u32>,
+    symbol: &[u8],
+    relocs: usize,
+) -> Result<Enabling, dtrace_engine::Reason> {
+    let mut image = Image::default();
+    let difo = asm("setx 100, %r1\n ret %r1");
+    let header = image.difo(&difo);
+    let ints = (0..header)
+        .find(|i| image.secs[*i as usize].0.ty == SecType::Inttab as u32)
+        .unwrap();
+    let strtab = image.section(SecType::Strtab, 1, 0, &[b"\0", symbol, b"\0"].concat());
+    let reloc = RelocDesc {
+        name: 1,
+        ty: RELO_SETX,
+        offset,
+        data: 11,
+    };
+    let relsec = image.table(SecType::Reltab, &vec![reloc; relocs]);
+    let head = RelocHdr {
+        strtab,
+        relsec,
+        tgtsec: target.unwrap_or(ints),
+    };
+    let head = image.section(SecType::KrelHdr, 4, 0, head.as_bytes());
+    image.secs[header as usize].1.extend(head.as_bytes());
+    image.secs[header as usize].0.size += 4;
+    let strtab = image.section(SecType::Strtab, 1, 0, b"\0");
+    let probe = dtrace_uapi::dof::ProbeDesc {
+        strtab,
+        ..Default::default()
+    };
+    let probes = image.section(SecType::ProbeDesc, 4, 0, probe.as_bytes());
+    let ecb = dtrace_uapi::dof::EcbDesc {
+        probes,
+        pred: header,
+        actions: u32::MAX,
+        ..Default::default()
+    };
+    image.section(SecType::EcbDesc, 8, 0, ecb.as_bytes());
+    Enabling::parse(&image.write())
+}
+
 #[test]
 fn relocations_add_to_the_integers() {
-    let build = |offset: u64, target: Option<u32>| {
-        let mut image = Image::default();
-        let difo = asm("setx 100, %r1\n ret %r1");
-        let header = image.difo(&difo);
-        let ints = (0..header)
-            .find(|i| image.secs[*i as usize].0.ty == SecType::Inttab as u32)
-            .unwrap();
-        let strtab = image.section(SecType::Strtab, 1, 0, b"\0symbol\0");
-        let reloc = RelocDesc {
-            name: 1,
-            ty: RELO_SETX,
-            offset,
-            data: 11,
-        };
-        let relsec = image.table(SecType::Reltab, &[reloc]);
-        let head = RelocHdr {
-            strtab,
-            relsec,
-            tgtsec: target.unwrap_or(ints),
-        };
-        let head = image.section(SecType::KrelHdr, 4, 0, head.as_bytes());
-        image.secs[header as usize].1.extend(head.as_bytes());
-        image.secs[header as usize].0.size += 4;
-        let strtab = image.section(SecType::Strtab, 1, 0, b"\0");
-        let probe = dtrace_uapi::dof::ProbeDesc {
-            strtab,
-            ..Default::default()
-        };
-        let probes = image.section(SecType::ProbeDesc, 4, 0, probe.as_bytes());
-        let ecb = dtrace_uapi::dof::EcbDesc {
-            probes,
-            pred: header,
-            actions: u32::MAX,
-            ..Default::default()
-        };
-        image.section(SecType::EcbDesc, 8, 0, ecb.as_bytes());
-        Enabling::parse(&image.write())
-    };
+    let build = |offset, target| relocated(offset, target, b"symbol", 1);
     let good = build(0, None).unwrap();
     assert_eq!(good.clauses()[0].predicate.as_ref().unwrap().ints[0], 111);
     assert_eq!(
@@ -270,6 +279,15 @@ fn relocations_add_to_the_integers() {
         build(0, Some(0)).unwrap_err().text,
         "relocation of something else than the DIFO's integers"
     );
+}
+
+/// Each name is scanned to its end, so many relocations must not share a long one.
+#[test]
+fn names_are_charged_as_often_as_they_are_read() {
+    let long = vec![b'x'; DOF_MAX / 2];
+    relocated(0, None, &long, 4).unwrap();
+    let refused = relocated(0, None, &long, 10_000).unwrap_err();
+    assert_eq!(refused.errno, Errno::E2BIG);
 }
 
 #[test]

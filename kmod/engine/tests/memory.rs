@@ -11,10 +11,11 @@ use common::dof::Image;
 use common::{action, bare, clause, config, Steps};
 use dtrace_engine::dof::{ActionSpec, Difo};
 use dtrace_engine::mem::alloc;
-use dtrace_engine::{Clause, Consumer, Enabling, Errno};
+use dtrace_engine::{Clause, Config, Consumer, Enabling, Errno};
 use dtrace_uapi::action::Action;
 use dtrace_uapi::dof::{ActDesc, SecType, SECIDX_NONE};
 use dtrace_uapi::option::{Opt, BUFPOLICY_RING, BUFRESIZE_MANUAL};
+use dtrace_uapi::types::{DifVar, DIFV_KIND_ARRAY};
 use std::cell::{Cell, RefCell};
 
 /// Returns the memory that an image takes with its clauses prepared, and the memory that it claims
@@ -173,6 +174,40 @@ fn buffers_take_what_was_paid() {
             assert!(near, "{options:?}: {took} of {paid}");
         }
     }
+}
+
+/// Each CPU has room for the largest key of a dynamic variable.
+#[test]
+fn keys_are_paid_for() {
+    const KEY: u64 = 256 << 10;
+    const PARTS: usize = 7;
+    let push = "pushtr ctf, %r2, %r1\n".repeat(PARTS);
+    let text =
+        format!("setx 4096, %r1\n setx {KEY}, %r2\n flushts\n {push} ldgaa 0x500, %r1\n ret %r1");
+    let array = DifVar {
+        kind: DIFV_KIND_ARRAY,
+        ..var(0x500, 0, int(8))
+    };
+    let paid = |ncpus| {
+        let c = Consumer::new(Config { ncpus, ..config() }).unwrap();
+        for (option, size) in [
+            (Opt::Dynvarsize, 4 << 20),
+            (Opt::Bufsize, 4096),
+            (Opt::Aggsize, 4096),
+        ] {
+            c.set_option(option, size).unwrap();
+        }
+        let load = action(Action::Difexpr, asm_with(&text, int(8), &[array]));
+        c.add_clause(&clause(None, vec![load])).unwrap();
+        let paid = Cell::new(0);
+        let pay = |bytes| {
+            paid.set(bytes);
+            true
+        };
+        c.go_on(&|_| true, &pay).unwrap();
+        paid.get()
+    };
+    assert!(paid(3) - paid(2) > PARTS as u64 * KEY);
 }
 
 /// A clause with many large global variables, whose memory no option limits.

@@ -6,7 +6,7 @@
 
 mod common;
 
-use common::asm::{asm, asm_with, int, var};
+use common::asm::{asm, asm_with, int, string, var};
 use common::{action, bare, clause, config, cpu, Bench, Steps, ERROR, PROBE};
 use dtrace_engine::budget::{ANOTHER, FIRING, LIGHT, LOOKUP};
 use dtrace_engine::dof::ActionSpec;
@@ -220,6 +220,24 @@ fn a_clause_of_too_many_moves_faults() {
     let fault = |n| bench(clause(None, assignments(n))).fire()[0].map(|report| report.fault);
     assert_eq!(fault(14_000), None);
     assert_eq!(fault(16_384), Some(Fault::Overrun));
+}
+
+/// A string that ends in memory which cannot be read is scanned up to there.
+#[test]
+fn kernel_strings_that_fault_are_counted() {
+    const SIZE: usize = 64 << 10;
+    let length = "setx 4096, %r1\n flushts\n pushtv ctf, %r0, %r1\n call strlen, %r3\n ret %r3";
+    let recorded = asm_with("setx 4096, %r1\n ret %r1", string(), &[]);
+    for difo in [asm(length), recorded] {
+        let consumer = Consumer::new(config()).unwrap();
+        consumer.set_option(Opt::Strsize, SIZE as u64).unwrap();
+        let clause = clause(None, vec![action(Action::Difexpr, difo)]);
+        let mut b = Bench::with(consumer, vec![clause]);
+        b.m.kernel.insert(4096, vec![b'x'; SIZE - 16]);
+        let fault = again(&b).map(|report| report.fault);
+        assert_eq!(fault, Some(Fault::BadAddr));
+        runs(&b, SIZE as u64 - 16);
+    }
 }
 
 /// One consumer does nearly all that it may do, another one very little: neither is killed. Then

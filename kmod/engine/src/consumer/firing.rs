@@ -230,7 +230,10 @@ impl Consumer {
     /// The rest of [`fire`](Self::fire) if the guard tests an argument that cannot be loaded.
     #[cold]
     fn unguarded(&self, run: &Run, cpu: &Cpu, at: At, bad: BadAddr) -> Option<FaultReport> {
-        let mut state = run.cpus.enter(cpu)?;
+        let Some(mut state) = run.cpus.enter(cpu) else {
+            run.miss(at.cpu);
+            return None;
+        };
         let stopped = Stopped {
             trap: bad.into(),
             pc: 0,
@@ -367,8 +370,9 @@ impl Consumer {
             return;
         };
         if self.may_see(run, m) {
-            if let Some(mut state) = run.cpus.enter(cpu) {
-                state.out.principal.count_drops(n);
+            match run.cpus.enter(cpu) {
+                Some(mut state) => state.out.principal.count_drops(n),
+                None => run.miss(cpu.index()),
             }
         }
     }

@@ -236,6 +236,9 @@ pub struct Consumer {
     filled: AtomicU64,
 }
 
+/// How often the lock of the control calls is tried: for some ten microseconds.
+const TRIES: usize = 1000;
+
 const BUSY: Reason = Reason::new(Errno::EBUSY, "another call is under way");
 const STARTED: Reason = Reason::new(Errno::EBUSY, "tracing has started");
 const NOT_STARTED: Reason = Reason::new(Errno::ENOENT, "tracing has not started");
@@ -261,8 +264,16 @@ impl Consumer {
         self.config.privileges
     }
 
+    /// Takes the lock. Other tasks than the consumer's own hold it for a moment, to look something
+    /// up; it is worth waiting for that.
     fn control(&self) -> Result<Guard<'_, Control>, Reason> {
-        self.control.take().ok_or(BUSY)
+        for _ in 0..TRIES {
+            if let Some(control) = self.control.take() {
+                return Ok(control);
+            }
+            core::hint::spin_loop();
+        }
+        Err(BUSY)
     }
 
     fn control_before_go(&self) -> Result<Guard<'_, Control>, Reason> {
@@ -277,6 +288,13 @@ impl Consumer {
     /// under way. After `go`, sizes are those that were allocated.
     pub fn option(&self, option: Opt) -> u64 {
         self.control().map_or(UNSET, |c| c.options.raw(option))
+    }
+
+    /// Whether it may do destructive actions by its options; an error if another control call is
+    /// under way.
+    pub fn is_destructive(&self) -> Result<bool, Reason> {
+        let control = self.control()?;
+        Ok(!matches!(control.options.raw(Opt::Destructive), 0 | UNSET))
     }
 
     /// Copies the names of a frame of interpreted code to the beginning of `to`. Returns their size

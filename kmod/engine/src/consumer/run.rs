@@ -396,7 +396,8 @@ impl Plan {
         let strings = 4 * self.strsize;
         let tables =
             (self.aggregations + self.keys) * size_of::<u64>() + self.stacks * size_of::<Counted>();
-        let rest = self.scratch + self.locals + self.key + strings + tables;
+        let keys = self.key_size + self.key;
+        let rest = self.scratch + self.locals + keys + strings + tables;
         principal + aggregation + speculation + rest as u64
     }
 

@@ -332,9 +332,10 @@ impl<M: Machine> Env<'_, M> {
             return Ok(0);
         };
         let room = out.len().min(most);
-        let len = view.read_str(at, out.get_mut(..room).unwrap_or(&mut []))?;
-        budget.pay(self.m, len)?;
-        Ok(len)
+        let read = view.read_str(at, out.get_mut(..room).unwrap_or(&mut []));
+        // A load that faults may have read as much as this.
+        budget.pay(self.m, *read.as_ref().unwrap_or(&room))?;
+        Ok(read?)
     }
 
     /// Returns what [`fetch`](Self::fetch) copied.
@@ -489,7 +490,11 @@ impl<M: Machine> Env<'_, M> {
                 break;
             }
             let (len, last) = if string {
-                let len = view.read_str(at, piece)?;
+                let read = view.read_str(at, piece);
+                if read.is_err() {
+                    budget.pay(self.m, n)?;
+                }
+                let len = read?;
                 match piece.get_mut(len) {
                     // The NUL ends the copy. If the string fills the destination, its last byte
                     // becomes a NUL (below).
@@ -500,7 +505,11 @@ impl<M: Machine> Env<'_, M> {
                     None => (len, false),
                 }
             } else {
-                view.read(at, piece)?;
+                let read = view.read(at, piece);
+                if read.is_err() {
+                    budget.pay(self.m, n)?;
+                }
+                read?;
                 (n, false)
             };
             if string && done.saturating_add(len) == size {

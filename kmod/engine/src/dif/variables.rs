@@ -11,6 +11,7 @@
 use super::env::{Entry, EntryKind, Env, Vm};
 use super::program::{Dyn, Static};
 use super::view::View;
+use crate::budget::LOADED;
 use crate::buf::copy;
 use crate::error::Trap;
 use crate::machine::Machine;
@@ -138,7 +139,10 @@ impl<M: Machine> Env<'_, M> {
             return Ok(None);
         };
         *head = len as u64;
-        budget.pay(self.m, len)?;
+        // Words of the kernel's are loaded one by one.
+        let is_copied = entry.kind == EntryKind::String || addr::is_own(entry.value);
+        let price = if is_copied { 1 } else { LOADED / 8 };
+        budget.pay(self.m, len.saturating_mul(price))?;
         let view = View {
             m: self.m,
             core: self.core,

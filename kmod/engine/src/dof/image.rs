@@ -285,7 +285,8 @@ impl<'a> Image<'a> {
         Ok(out)
     }
 
-    /// Returns the string at `offset` of string table `index`, without its NUL.
+    /// Returns the string at `offset` of string table `index`, without its NUL. Its length is
+    /// charged, because any number of places may refer to one long string.
     pub fn string(&self, index: SecIdx, offset: u64) -> Result<&'a [u8], Reason> {
         let data = self.data(index, SecType::Strtab)?;
         let rest = usize::try_from(offset)
@@ -294,6 +295,7 @@ impl<'a> Image<'a> {
             .filter(|rest| !rest.is_empty())
             .ok_or(Reason::section("string out of its table's range", index))?;
         let end = rest.iter().position(|b| *b == 0).unwrap_or(rest.len());
+        self.spend(end)?;
         Ok(rest.get(..end).unwrap_or(&[]))
     }
 }

@@ -14,6 +14,7 @@ use super::record::begin;
 use super::speculate::{commit, discard, speculate};
 use super::stacks::{self, Counted};
 use super::{Act, Aggregate, Datum, Field, Prepared, Shape};
+use crate::budget::PORTION;
 use crate::buf::aggregate::Aggregations;
 use crate::buf::principal::Principal;
 use crate::buf::{copy, set_half, set_word, slice_at};
@@ -239,9 +240,6 @@ fn write_value<M: Machine>(
         pc: last_pc(program),
     };
     let room = to.len().saturating_sub(1);
-    if shape == Shape::Bytes {
-        spend(env, to.len())?;
-    }
     match shape {
         Shape::Value(8) => set_word(to, 0, value),
         Shape::Value(4) => set_half(to, 0, value as u32),
@@ -249,13 +247,19 @@ fn write_value<M: Machine>(
             copy(to, &(value as u16).to_ne_bytes());
         }
         Shape::Value(_) => to.fill(value as u8),
-        Shape::Bytes => env.view().read(value, to).map_err(trapped)?,
+        Shape::Bytes if to.len() <= PORTION as usize => {
+            spend(env, to.len())?;
+            env.view().read(value, to).map_err(trapped)?;
+        }
+        Shape::Bytes => read_portions(env, value, to).map_err(trapped)?,
         Shape::String => {
-            let n = env
+            let read = env
                 .view()
-                .read_str(value, to.get_mut(..room).unwrap_or(&mut []))
-                .map_err(trapped)?;
-            spend(env, n)?;
+                .read_str(value, to.get_mut(..room).unwrap_or(&mut []));
+            // A load that faults may have read as much as this.
+            let paid = spend(env, *read.as_ref().unwrap_or(&room));
+            let n = read.map_err(trapped)?;
+            paid?;
             return Ok(end_string(to, n));
         }
         Shape::UserBytes => env
@@ -275,6 +279,27 @@ fn write_value<M: Machine>(
         }
     }
     Ok(to.len())
+}
+
+/// Copies many bytes from memory that the program can read, and pays for them a portion at a time:
+/// the memory may be slow.
+#[cold]
+fn read_portions<M: Machine>(env: &mut Env<'_, M>, from: u64, to: &mut [u8]) -> Result<(), Trap> {
+    let before = env.vm.budget.begin(to.len())?;
+    let mut at = from;
+    let mut read = Ok(());
+    for portion in to.chunks_mut(PORTION as usize) {
+        read = match env.vm.budget.did(env.m, || portion.len()) {
+            Ok(()) => env.view().read(at, portion),
+            Err(spent) => Err(spent.into()),
+        };
+        if read.is_err() {
+            break;
+        }
+        at = at.wrapping_add(portion.len() as u64);
+    }
+    env.vm.budget.finish(before);
+    read
 }
 
 /// Returns the index of the instruction that returned the value.

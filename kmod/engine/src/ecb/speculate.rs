@@ -189,6 +189,8 @@ pub(crate) fn clean(
                     size_at: &size_at,
                 };
                 transfer(all, &mut out.pieces, id, target);
+                // No clause is to be charged for this: it is bounded by CLEANED.
+                out.principal.take_toil();
             }
             Some(_) => out.pieces.empty(id),
             None => {}

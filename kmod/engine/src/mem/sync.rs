@@ -221,7 +221,8 @@ impl<T> PerCpu<T> {
             return None;
         }
         slot.busy.store(true, Ordering::Relaxed);
-        core::sync::atomic::compiler_fence(Ordering::Acquire);
+        // An interrupting context on this CPU must not find the value changed and the flag clear.
+        core::sync::atomic::compiler_fence(Ordering::SeqCst);
         Some(Guard {
             flag: &slot.busy,
             value: slot.value.get(),

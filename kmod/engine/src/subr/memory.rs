@@ -50,6 +50,8 @@ fn load<M: Machine>(env: &mut Env<'_, M>, addr: u64, to: Range<usize>) -> Result
         scratch, budget, ..
     } = &mut *env.vm;
     let to = scratch.get_mut(to).unwrap_or(&mut []);
+    // The program has chosen the place and the size (INV-38).
+    env.m.settle();
     user_load_paid(env.m, env.rehearsal, budget, addr, to)
 }
 
