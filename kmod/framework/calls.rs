@@ -91,13 +91,7 @@ impl Open {
             ioctl::DOFGET => self.dofget(arg),
             ioctl::ANONGET => anonget(arg, control.file.as_deref()),
             ioctl::GO => self.go(arg, control),
-            ioctl::STOP => {
-                // No process waits for a consumer that stops (INV-25). This is not undone if `stop`
-                // is refused.
-                let holder = self.holding.lock().end();
-                drop(holder);
-                self.stop(arg, control)
-            }
+            ioctl::STOP => self.stop(arg, control),
             ioctl::STATUS => self.status(arg, control, size_of::<Status>()),
             ioctl::STATUS_THIRD => self.status(arg, control, STATUS_THIRD_SIZE),
             ioctl::STATUS_SECOND => self.status(arg, control, STATUS_SECOND_SIZE),
@@ -121,7 +115,8 @@ impl Open {
         let Attachment {
             framework, tracer, ..
         } = &*self.consumer;
-        let provider = framework.enter(tracer)?.provider(name);
+        let sees_all = tracer.rights.is_none();
+        let provider = framework.enter(tracer)?.provider(name, sees_all);
         let provider = provider.ok_or(refuse(ESRCH))?;
         desc.attr = provider.attributes();
         desc.pad = 0;
@@ -263,6 +258,8 @@ impl Open {
         let mut failed = u32::MAX;
         let tracer = &self.consumer.tracer;
         self.consumer.framework.enter(tracer)?.may_make(tracer)?;
+        // Reading may wait for the caller's memory for as long as the caller likes.
+        let _paid = tracer.purse.pay(Order::memory(&request))?;
         let order = Order::read(&request, tracer, &mut failed);
         request.failed = failed;
         user::put(arg, &request)?;

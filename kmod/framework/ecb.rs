@@ -135,7 +135,7 @@ fn admit<'a>(tracer: &'a Tracer, machine: &'a KernelMachine<'a>) -> Option<Seen<
     let fires = !is_hidden
         && tracer.engine.activity() == Activity::Active
         && (seen.is_of_nobody() || seen.owned());
-    if !fires {
+    if !fires && tracer.rights.is_some() {
         machine.pass_of_users();
     }
     fires.then_some(seen)

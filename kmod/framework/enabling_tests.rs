@@ -818,11 +818,11 @@ fn a_provider_comes_again() {
     assert_eq!(again.to_errno(), EEXIST.to_errno());
     let ids: Vec<_> = world.probes.iter().map(|probe| probe.id()).collect();
     world.state.remove_provider(world.index);
-    assert!(world.state.provider(b"fake").is_none());
+    assert!(world.state.provider(b"fake", true).is_none());
     assert!(world.probes.iter().all(|probe| !probe.is_live()));
     let fake = Arc::new(Fake::default());
     assert_eq!(world.state.add_provider(fake).unwrap(), world.index);
-    assert!(world.state.provider(b"fake").is_some());
+    assert!(world.state.provider(b"fake", true).is_some());
     let back = world.create(&["one", "two", "three", "bad"]);
     assert_eq!(back.iter().map(|probe| probe.id()).collect::<Vec<_>>(), ids);
 }

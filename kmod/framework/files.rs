@@ -19,6 +19,7 @@ use crate::sys::mappings::FileId;
 use crate::sys::pause::Pid;
 use crate::sys::process::Process;
 use dtrace_uapi::hold::HOLDS_MAX;
+use kernel::alloc::flags::GFP_KERNEL_ACCOUNT;
 use kernel::alloc::KVec;
 use kernel::prelude::*;
 use kernel::rbtree::{RBTree, RBTreeNode};
@@ -26,7 +27,7 @@ use kernel::sync::{new_spinlock, SpinLock};
 
 /// Maximum number of files that are remembered. If there are more, all are forgotten, and processes
 /// wait for them anew.
-const KNOWN_MAX: usize = 65_536;
+const KNOWN_MAX: usize = 16_384;
 /// Maximum number of processes that do not wait and of which the consumer has yet to be notified.
 const TOLD_MAX: usize = 256;
 
@@ -115,7 +116,7 @@ impl Files {
         if self.knows(file) {
             return Ok(());
         }
-        let node = RBTreeNode::new(file, (), GFP_KERNEL)?;
+        let node = RBTreeNode::new(file, (), GFP_KERNEL_ACCOUNT)?;
         let mut forgotten = RBTree::new();
         let mut state = self.state.lock();
         if state.count >= KNOWN_MAX {

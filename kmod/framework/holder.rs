@@ -179,6 +179,7 @@ impl Holder {
         if name.first() == Some(&0) || CStr::from_bytes_until_nul(&name).is_err() {
             return Err(refuse(EINVAL));
         }
+        self.tell()?;
         let mut asked = self.holds.asked.lock();
         if !asked.names.contains(&name) {
             if asked.names.len() >= NAMES_MAX {
@@ -189,8 +190,6 @@ impl Holder {
             }
             asked.names.push(name, GFP_ATOMIC)?;
         }
-        drop(asked);
-        self.tell()?;
         Ok(())
     }
 
@@ -198,12 +197,13 @@ impl Holder {
         if wait > WAIT_MS {
             return Err(refuse(EINVAL));
         }
-        self.holds.files.ask(process, wait)?;
         self.framework.desk.listen(&self.holds)?;
         if self.mappings.is_none() {
             let mappings = &self.framework.lookout.mappings;
             self.mappings = Some(mappings.join(self.ear(), self.sees_all())?);
         }
+        // The last step, so that a refused call asks for nothing.
+        self.holds.files.ask(process, wait)?;
         Ok(())
     }
 
@@ -379,7 +379,7 @@ impl Open {
         let tracer = &self.consumer.tracer;
         let mut state = self.consumer.framework.enter(tracer)?;
         state.may_make(tracer)?;
-        state.review(pid, &process)?;
+        state.review(tracer, pid, &process)?;
         Ok(0)
     }
 }

@@ -39,6 +39,8 @@ pub const DESCRIBED: u64 = 128;
 pub const PROVIDED: u64 = 64;
 /// Steps of each probe that a provider makes to order, which it looks up among thousands.
 pub const MADE: u64 = 64 << 10;
+/// Steps of looking up whether a process still has a place.
+pub const LOOKED_UP: u64 = 128;
 
 /// The steps that a call has left.
 pub struct Patience {

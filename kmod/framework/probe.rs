@@ -8,7 +8,7 @@ use super::names::Name;
 use crate::sys::arena::Place;
 use crate::sys::rculist::Head;
 use core::ops::Deref;
-use core::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use dtrace_engine::ProbeName;
 use dtrace_uapi::ioctl::ProbeDesc;
 use dtrace_uapi::types::ProbeId;
@@ -104,7 +104,7 @@ pub struct Probe {
     /// Number of those that see everything.
     for_all: AtomicU32,
     /// How often a part of it could not be enabled.
-    missed: AtomicU16,
+    missed: AtomicU32,
     /// It is not revived any more, and its memory will be used again.
     retired: AtomicBool,
     /// If it was made to order for a member: the user's id plus 1. Otherwise 0.
@@ -136,7 +136,7 @@ impl Probe {
             wanted: AtomicU32::new(0),
             readers: AtomicU32::new(0),
             for_all: AtomicU32::new(0),
-            missed: AtomicU16::new(0),
+            missed: AtomicU32::new(0),
             retired: AtomicBool::new(false),
             user: AtomicU64::new(0),
             holders: AtomicU32::new(0),

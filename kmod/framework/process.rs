@@ -16,6 +16,7 @@
 //! number at its end: the number may have been that of another process when the description was
 //! written.
 
+use super::patience::LOOKED_UP;
 use super::provider::Provider;
 use super::quota::Payer;
 use super::registry::Registry;
@@ -60,6 +61,8 @@ pub struct Stale {
     pub which: Gone,
     /// Number of the process' probes that were looked at.
     pub looked_at: usize,
+    /// Number of places that were looked at to find the instructions.
+    pub work: usize,
 }
 
 /// What makes probes stale.
@@ -129,6 +132,15 @@ pub struct Usdt<'a> {
 }
 
 impl Order {
+    /// Returns how many bytes [`read`](Self::read) takes for a request.
+    pub fn memory(request: &Probes) -> usize {
+        let size = |n: u32, each: usize| (n as usize).saturating_mul(each);
+        size(request.nprobes, size_of::<Probe>())
+            .saturating_add(size(request.nsites, size_of::<Site>()))
+            .saturating_add(size(request.text_size, 1))
+            .saturating_add(size(request.nargs, size_of::<Arg>()))
+    }
+
     /// Reads what `request` points to and looks up its instructions. If an instruction is the
     /// reason of a refusal, its index is left in `failed`. May wait for the process and for file
     /// systems, so the framework's mutex must not be held.
@@ -406,10 +418,13 @@ impl State {
     }
 
     /// Retires the probes of a process at instructions that have moved or gone, for example with a
-    /// library.
-    pub fn review(&mut self, pid: i32, process: &Process) -> Result<(), Refusal> {
+    /// library. `E2BIG` if a member has used up the steps of the call.
+    pub fn review(&mut self, tracer: &Tracer, pid: i32, process: &Process) -> Result<(), Refusal> {
         let (index, provider) = self.processes()?;
         let stale = provider.review(pid.unsigned_abs(), process)?;
+        // Others may have any number of places there.
+        let steps = LOOKED_UP.saturating_mul(stale.work as u64);
+        tracer.patience(self.occasion).take(steps)?;
         self.remove_stale(index, &*provider, stale);
         Ok(())
     }

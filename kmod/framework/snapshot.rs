@@ -91,6 +91,9 @@ impl Open {
             return Err(Refusal::new(EINVAL, "the tracing is not running"));
         }
         answerable(arg)?;
+        // No process waits for a consumer that stops (INV-25).
+        let holder = self.holding.lock().end();
+        drop(holder);
         let tracer = &self.consumer.tracer;
         self.consumer.framework.enter(tracer)?.settle();
         engine.cool_down();
@@ -174,7 +177,7 @@ impl Attachment {
     pub fn go(&self) -> Result<(u32, Tracing), Refusal> {
         let engine = &self.tracer.engine;
         let mut used = engine.privileges();
-        used.destructive &= !matches!(engine.option(Opt::Destructive), 0 | UNSET);
+        used.destructive &= engine.is_destructive()?;
         if !privilege::are_allowed(used) {
             let why = "the kernel has been locked down since the device was opened";
             return Err(Refusal::new(EPERM, why));

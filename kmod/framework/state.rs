@@ -93,14 +93,18 @@ impl State {
     }
 
     /// Returns the provider with this name. The names of providers of probes in processes end with
-    /// a process ID.
-    pub fn provider(&self, name: &[u8]) -> Option<Arc<dyn Provider>> {
+    /// a process ID. Unless the caller sees all, any such name is known: whether there are such
+    /// probes would tell what others trace.
+    pub fn provider(&self, name: &[u8], sees_all: bool) -> Option<Arc<dyn Provider>> {
         let of = |name: &[u8]| self.provider_at(self.index_of_provider(name)?);
         of(name).or_else(|| {
             let of_processes = process::PROVIDER.as_bytes();
             let is_numbered = name.last().is_some_and(u8::is_ascii_digit);
-            let is_known =
-                || name.starts_with(of_processes) || self.table.is_any(Part::Provider, name);
+            let is_known = || {
+                name.starts_with(of_processes)
+                    || !sees_all
+                    || self.table.is_any(Part::Provider, name)
+            };
             (is_numbered && is_known()).then(|| of(of_processes))?
         })
     }
