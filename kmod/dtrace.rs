@@ -117,8 +117,9 @@ impl kernel::Module for Dtrace {
             0 => None,
             _ => anon::load(&framework, sys::file::anonymous()),
         };
-        let device = device::register(module, framework.clone(), anonymous, consumers)?;
         let helper = helper::register(&framework, helpers)?;
+        // The last step: an open file keeps the module, but not if the module's init fails.
+        let device = device::register(module, framework.clone(), anonymous, consumers)?;
         Ok(Self {
             _helper: helper,
             _device: device,

@@ -19,6 +19,7 @@
 //! of them.
 
 use super::{attributes, put_text, EVOLVING, KERNEL};
+use crate::framework::lose;
 use crate::framework::{
     fire, miss, unhooked, Args, Failed, FireArgs, Framework, ProbeRef, Provider, Registration,
 };
@@ -137,6 +138,16 @@ impl Passage<'_> {
     #[inline]
     pub fn wants(&self, probe: usize) -> bool {
         self.fires.enabled.load(Ordering::Relaxed) & 1 << probe != 0
+    }
+
+    /// Counts a firing of this probe as a drop, if it is enabled: its event cannot be followed to
+    /// its end.
+    #[cold]
+    pub fn lose(&self, probe: usize) {
+        let probes = self.fires.probes.as_ref().filter(|_| self.wants(probe));
+        if let Some(Some(probe)) = probes.and_then(|probes| probes.get(probe)) {
+            lose(*probe, 1);
+        }
     }
 
     /// Fires this probe if it is enabled.

@@ -331,8 +331,11 @@ impl<S: Shape> FunctionProbes<S> {
         let mut batch = ProbeBatch::default();
         for probe in probes {
             let (place, end) = decode(probe.cookie());
-            let valid = checked.as_ref().is_ok_and(|c| c.check(place & !OTHER));
-            let site = self.map().get(place).filter(|_| valid).ok_or(ENOENT);
+            let site = match &checked {
+                Ok(checked) if checked.check(place & !OTHER) => self.map().get(place).ok_or(ENOENT),
+                Ok(_) => Err(ENOENT),
+                Err(error) => Err(*error),
+            };
             if let Err(error) = site.and_then(|site| batch.want(site, end, true)) {
                 failed.add(probe, error);
             }

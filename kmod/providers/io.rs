@@ -90,6 +90,7 @@ static WRITTEN: Pending<512> = Pending::new();
 
 fn request_done(passage: &Passage<'_>) {
     if let Some((bio, bytes)) = io::request_goes_on(passage.call) {
+        // Without a slot the size is not known when the flush ends.
         WRITTEN.begin(bio, u64::from(bytes));
         return;
     }

@@ -135,15 +135,20 @@ fn waits(passage: &Passage<'_>) {
     let now = clock::monotonic();
     // A task that begins to wait in another way has ended its first wait.
     end_wait(passage, lock, now);
-    if Wait::of(flags).is_some() {
-        PENDING.begin(lock::wait_key(lock), now << FLAGS_BITS | flags);
+    let Some(probe) = Wait::of(flags).map(probe_of) else {
+        return;
+    };
+    if !PENDING.begin(lock::wait_key(lock), now << FLAGS_BITS | flags) {
+        passage.lose(probe);
     }
 }
 
 fn spin_waits(passage: &Passage<'_>) {
     let lock = lock::given(passage.call);
     let begun = clock::monotonic() << FLAGS_BITS | lock::SPIN;
-    PENDING.begin(lock::wait_key(lock), begun);
+    if !PENDING.begin(lock::wait_key(lock), begun) {
+        passage.lose(SPIN_SPIN);
+    }
 }
 
 fn spin_waited(passage: &Passage<'_>) {
@@ -158,16 +163,30 @@ fn end_wait(passage: &Passage<'_>, lock: u64, now: u64) {
     let Some(begun) = PENDING.end(lock::wait_key(lock)) else {
         return;
     };
-    let time = now.saturating_sub(begun >> FLAGS_BITS);
+    // Only the lower 56 bits of the time were stored. They tell the difference of any two times that
+    // are less than a year apart; a clock of another CPU may be a little behind.
+    let time = (now << FLAGS_BITS).wrapping_sub(begun) as i64 >> FLAGS_BITS;
+    let time = time.max(0) as u64;
     let flags = begun & ((1 << FLAGS_BITS) - 1);
-    match Wait::of(flags) {
-        Some(Wait::MutexSpin) => passage.fire(ADAPTIVE_SPIN, &[lock, time]),
-        Some(Wait::MutexBlock) => passage.fire(ADAPTIVE_BLOCK, &[lock, time]),
-        Some(Wait::Spin) => passage.fire(SPIN_SPIN, &[lock, time]),
-        Some(Wait::RwSpin(mode)) => passage.fire(RW_SPIN, &[lock, time, mode as u64]),
-        Some(Wait::RwBlock(mode)) => passage.fire(RW_BLOCK, &[lock, time, mode as u64]),
-        Some(Wait::RtBlock) => passage.fire(RT_BLOCK, &[lock, time]),
-        None => {}
+    let Some(wait) = Wait::of(flags) else {
+        return;
+    };
+    let probe = probe_of(wait);
+    match wait {
+        Wait::RwSpin(mode) | Wait::RwBlock(mode) => passage.fire(probe, &[lock, time, mode as u64]),
+        _ => passage.fire(probe, &[lock, time]),
+    }
+}
+
+/// The probe that fires when a wait ends.
+fn probe_of(wait: Wait) -> usize {
+    match wait {
+        Wait::MutexSpin => ADAPTIVE_SPIN,
+        Wait::MutexBlock => ADAPTIVE_BLOCK,
+        Wait::Spin => SPIN_SPIN,
+        Wait::RwSpin(_) => RW_SPIN,
+        Wait::RwBlock(_) => RW_BLOCK,
+        Wait::RtBlock => RT_BLOCK,
     }
 }
 

@@ -48,9 +48,9 @@ impl<const N: usize> Pending<N> {
         (0..REACH).filter_map(move |n| self.slots.get(hash.wrapping_add(n) & N.wrapping_sub(1)))
     }
 
-    /// Begins `key`, which is not 0, with a value. Does nothing if all slots of the key are
-    /// occupied; its end finds nothing then.
-    pub fn begin(&self, key: u64, value: u64) {
+    /// Begins `key`, which is not 0, with a value. `false`: all slots of the key are occupied; its
+    /// end finds nothing then.
+    pub fn begin(&self, key: u64, value: u64) -> bool {
         let known = |slot: &&Slot| slot.key.load(Ordering::Relaxed) == key;
         let free = |slot: &&Slot| {
             let taken = slot
@@ -59,9 +59,11 @@ impl<const N: usize> Pending<N> {
             taken.is_ok()
         };
         let slot = self.slots(key).find(known);
-        if let Some(slot) = slot.or_else(|| self.slots(key).find(free)) {
+        let slot = slot.or_else(|| self.slots(key).find(free));
+        if let Some(slot) = slot {
             slot.value.store(value, Ordering::Relaxed);
         }
+        slot.is_some()
     }
 
     /// Ends `key` and returns its value; `None` if it has not begun.

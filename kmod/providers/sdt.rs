@@ -11,7 +11,9 @@
 //! patches each tracepoint separately, because the kernel's interface takes one at a time.
 
 use super::{attributes, KERNEL, PRIVATE};
-use crate::framework::{fire, Args, Failed, FireArgs, Framework, ProbeRef, Provider, Registration};
+use crate::framework::{
+    fire, Args, Batch, Failed, FireArgs, Framework, ProbeRef, Provider, Registration,
+};
 use crate::sys::module::Module;
 use crate::sys::module_tracepoints::{follow, Follow, Following, Maker, ModuleHooks};
 use crate::sys::tracepoint::{Hit, Tracepoints};
@@ -138,7 +140,9 @@ impl Sdts {
             maker.make(|set, desc, n| {
                 let system = desc.system.unwrap_or(module.name());
                 probes.reserve(1, GFP_KERNEL)?;
-                let probe = batch.create(system, b"", desc.name, cookie(set, n)?)?;
+                let Some(probe) = create(batch, system, desc.name, cookie(set, n)?)? else {
+                    return Ok(None);
+                };
                 probes.push_within_capacity(probe).map_err(|_| ENOMEM)?;
                 Ok(Some(Event(probe)))
             })
@@ -185,6 +189,23 @@ impl Follow<Event> for Followed {
     }
 }
 
+/// Creates a probe. `None`: its name is too long for the contract, or has characters that none may
+/// have; it is left out.
+fn create(
+    batch: &mut Batch<'_>,
+    system: &[u8],
+    name: &[u8],
+    cookie: u64,
+) -> Result<Option<ProbeRef>> {
+    match batch.create(system, b"", name, cookie) {
+        Err(error) if error == E2BIG || error == EINVAL => {
+            pr_info!("sdt: a tracepoint is left out, its name cannot be a probe's\n");
+            Ok(None)
+        }
+        created => created.map(Some),
+    }
+}
+
 /// Registers the provider and creates its probes.
 pub fn register(framework: &Arc<Framework>) -> Result<Handle> {
     let modules = ModuleHooks::new()?;
@@ -199,12 +220,7 @@ pub fn register(framework: &Arc<Framework>) -> Result<Handle> {
     registration.populate(|batch| {
         let tracepoints = Tracepoints::new(|desc, n| {
             let module = desc.system.unwrap_or(KERNEL);
-            Ok(Some(Event(batch.create(
-                module,
-                b"",
-                desc.name,
-                cookie(0, n)?,
-            )?)))
+            Ok(create(batch, module, desc.name, cookie(0, n)?)?.map(Event))
         })?;
         provider.tracepoints.populate(tracepoints);
         Ok(())

@@ -192,13 +192,12 @@ impl Provider for SyscallProvider {
     }
 }
 
-/// Writes a type as D reads it. Drops words that begin with `__`, which removes the annotations of
-/// user pointers (`__user`, `__attribute__((btf_type_tag("user")))`). `false`: nothing remains, or
-/// the type does not fit.
+/// Writes a type as D reads it, without the annotations of user pointers (`__user`,
+/// `__attribute__((btf_type_tag("user")))`). `false`: nothing remains, or the type does not fit.
 fn put_type(field: &mut [u8], text: &[u8]) -> bool {
     let words = text
         .split(|c| *c == b' ')
-        .filter(|word| !word.is_empty() && !word.starts_with(b"__"));
+        .filter(|word| !matches!(*word, b"" | b"__user") && !word.starts_with(b"__attribute__"));
     let mut at = 0usize;
     for word in words {
         let gap = usize::from(at > 0);

@@ -78,9 +78,9 @@ impl<T: Chore> Deferred<T> {
         // SAFETY: The work is initialized.
         unsafe { bindings::cancel_work_sync(self.work.get()) };
     }
-/// # Safety
-///
-/// `work` must be the work of a live `Deferred<T>`.
+    /// # Safety
+    ///
+    /// `work` must be the work of a live `Deferred<T>`.
     unsafe extern "C" fn run(work: *mut bindings::work_struct) {
         // SAFETY: By the caller's promise, and because the work is the first field. The value stays
         // alive: `drop` waits until this has returned.

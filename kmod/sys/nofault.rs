@@ -77,9 +77,12 @@ pub fn user_load_str(addr: u64, out: &mut [u8]) -> Result<usize, Unreachable> {
     check(ret as isize)
 }
 
-/// Stores into memory of the current task. Fails in an NMI. Otherwise the CPU must have the current
-/// task's page tables in use.
+/// Stores into memory of the current task. Fails in an NMI, and while the CPU has the page tables of
+/// another task in use, as in the middle of a switch of tasks.
 pub fn user_store(addr: u64, data: &[u8]) -> Result<(), Unreachable> {
+    // copy_to_user_nofault() does not check whose page tables are in use; copy_from_user_nofault()
+    // does (nmi_uaccess_okay()).
+    user_load(addr, &mut [0])?;
     // SAFETY: `data` is valid for a read of that many bytes; the kernel's function checks that the
     // address is a user's, and a fault of the store is caught.
     let ret = unsafe {

@@ -21,6 +21,7 @@ use crate::sys::breakpoint::{Carrier, Traps};
 use crate::sys::clock;
 use crate::sys::process::Process;
 use crate::sys::task;
+use core::cell::Cell;
 use core::fmt::Write;
 use core::ops::Range;
 use dtrace_engine::mem::sort::sort;
@@ -44,6 +45,8 @@ const PAUSE: u64 = 2_000_000_000;
 /// A place: an instruction with its breakpoint.
 struct Place {
     site: Arc<Site>,
+    /// The kinds, as bits, of the probes that an order makes here.
+    claimed: Cell<u8>,
     /// The number of its probes.
     probes: u32,
     /// How many of its probes and listeners are armed.
@@ -63,6 +66,7 @@ impl Place {
     fn new(site: Site) -> Result<Self> {
         Ok(Self {
             site: Arc::new(site, GFP_KERNEL)?,
+            claimed: Cell::new(0),
             probes: 0,
             armed: 0,
             carrier: None,
@@ -265,6 +269,9 @@ pub struct Processes {
     /// The time of the last check for ended processes, and the number of probes made since.
     looked: u64,
     made: usize,
+    /// Whether there may be something to remove: [`abandoned`](Self::abandoned) is called for each
+    /// description that is matched.
+    has_changed: bool,
 }
 
 impl Processes {
@@ -274,6 +281,7 @@ impl Processes {
             all: KVVec::new(),
             traps,
             looked: 0,
+            has_changed: false,
             made: 0,
         }
     }
@@ -282,6 +290,7 @@ impl Processes {
     /// payer has too little room for the order, also removes the consumers that share the payer's
     /// account from all ended processes.
     pub fn expect(&mut self, order: &Order) {
+        self.has_changed = true;
         self.made = self.made.saturating_add(order.len().max(LEAST));
         if order.payer.room() < order.sites.len() {
             let all = self.all.iter_mut().filter(|w| w.process.is_over());
@@ -306,6 +315,7 @@ impl Processes {
         }
         self.made = 0;
         self.looked = now;
+        self.has_changed = true;
         for watched in &mut self.all {
             if watched.was_over {
                 watched.forget(|_| true);
@@ -317,13 +327,32 @@ impl Processes {
 
     /// Makes the probes of an order, all or none.
     pub fn make(&mut self, mut order: Order, batch: &mut Batch<'_>) -> Result<(), Refusal> {
+        self.has_changed = true;
         let mut fresh = self.places(&mut order)?;
         let there = self.ordered(&order);
         if there.is_some_and(|watched| !watched.process.is(&order.process)) {
             let why = "a process of another pid namespace has that number and probes";
             return Err(Refusal::new(EBUSY, why));
         }
-        let mut more = More::new(&order)?;
+        let more = Self::more(&order, there, &fresh, batch);
+        let old = there.map_or(&[][..], |watched| &watched.places);
+        for place in [fresh.as_slice(), old].into_iter().flatten() {
+            place.claimed.set(0);
+        }
+        self.commit(order, &mut fresh, more?)?;
+        Ok(())
+    }
+
+    /// Makes the probes of an order that do not exist yet. `there` is the order's process, if it
+    /// has probes or listeners; `fresh` are the places that are to be added to it.
+    fn more(
+        order: &Order,
+        there: Option<&Watched>,
+        fresh: &[Place],
+        batch: &mut Batch<'_>,
+    ) -> Result<More, Refusal> {
+        let old = there.map_or(&[][..], |watched| &watched.places);
+        let mut more = More::new(order)?;
         let begin = there.map_or(0, |watched| watched.next);
         let count = there.map_or(0, |watched| watched.probes.len());
         for n in 0..order.len() {
@@ -345,13 +374,12 @@ impl Processes {
             let Some(index) = index else {
                 return Err(Refusal::new(ENOSPC, "too many probes in one process"));
             };
-            let places = addresses(&order, &ordered)?;
+            let places = addresses(order, &ordered)?;
             more.charge.add(places.len())?;
+            claim(ordered.kind, &places, [fresh, old])?;
             let mut loads = false;
             if let Some(usdt) = &ordered.usdt {
-                let there = there.map_or(&[][..], |watched| &watched.places);
-                let mark = |n| Mark::new(usdt, index, n);
-                mark_all(mark, begin, &places, [&fresh, there])?;
+                mark_all(|n| Mark::new(usdt, n), &places, [fresh, old])?;
                 loads = usdt.args.iter().any(|arg| arg.is_loaded != 0);
             }
             let cookie = u64::from(order.pid) << 32 | u64::from(index);
@@ -378,8 +406,7 @@ impl Processes {
             };
             more.probes.push(made, GFP_KERNEL)?;
         }
-        self.commit(order, &mut fresh, more)?;
-        Ok(())
+        Ok(more)
     }
 
     fn find(&self, number: u32) -> Option<&Watched> {
@@ -470,6 +497,7 @@ impl Processes {
 
     /// Removes a consumer that has gone.
     pub fn forget(&mut self, consumer: ConsumerId) {
+        self.has_changed = true;
         for watched in &mut self.all {
             watched.forget(|other| other == consumer);
         }
@@ -478,6 +506,9 @@ impl Processes {
     /// Returns the next probe that no consumer requests any more, each once. If there is none,
     /// removes what is left of retired probes.
     pub fn abandoned(&mut self) -> Option<ProbeRef> {
+        if !self.has_changed {
+            return None;
+        }
         for watched in &mut self.all {
             let is_retired = |watched: &Watched| !watched.probes.iter().any(Made::is_unwanted);
             match watched.has_unwanted.then(|| watched.unwanted()) {
@@ -490,6 +521,7 @@ impl Processes {
             }
         }
         self.sweep();
+        self.has_changed = false;
         None
     }
 
@@ -568,24 +600,49 @@ impl More {
     }
 }
 
-/// Sets the mark of a USDT probe at its places. A place may have the mark of a probe that has gone,
-/// if both marks are equal. `begin` is the first index of new probes. `EEXIST`: a place has another
-/// probe's mark.
+/// The place at an address.
+fn place_at<'p>(all: [&'p [Place]; 2], address: u64) -> Option<&'p Place> {
+    all.into_iter()
+        .find_map(|places| places.get(find(places, address)?))
+}
+
+fn two_probes() -> Refusal {
+    Refusal::new(EEXIST, "two probes are at one instruction")
+}
+
+/// Claims places for a new probe of a kind. A site has room for one probe of each kind, so `EEXIST`:
+/// one of them has a probe of that kind, under another name, or is about to get one.
+fn claim(kind: u32, addresses: &[u64], all: [&[Place]; 2]) -> Result<(), Refusal> {
+    let bit = 1u8.checked_shl(kind).ok_or(EINVAL)?;
+    // A probe may have a place twice.
+    for address in addresses {
+        let place = place_at(all, *address).ok_or(EINVAL)?;
+        if place.site.has(kind) || place.claimed.get() & bit != 0 {
+            return Err(two_probes());
+        }
+    }
+    for place in addresses
+        .iter()
+        .filter_map(|address| place_at(all, *address))
+    {
+        place.claimed.set(place.claimed.get() | bit);
+    }
+    Ok(())
+}
+
+/// Sets the mark of a USDT probe at the places that it has claimed. A place may have the mark of a
+/// probe that has gone, or that could not be made, if both marks are equal; else `EEXIST`.
 fn mark_all(
     mark: impl Fn(usize) -> Result<Mark>,
-    begin: u32,
     addresses: &[u64],
     all: [&[Place]; 2],
 ) -> Result<(), Refusal> {
     for (n, address) in addresses.iter().enumerate() {
-        let find_in = |places: &&[Place]| find(places, *address);
-        let place = all.iter().find_map(|places| places.get(find_in(places)?));
-        let site = &place.ok_or(EINVAL)?.site;
+        let site = &place_at(all, *address).ok_or(EINVAL)?.site;
         let mark = KBox::new(mark(n)?, GFP_KERNEL)?;
-        let is_free = !site.has(USDT);
-        let is_known = site.mark().map(|known| known.is_of(&mark, begin, is_free));
+        let is_known = site.mark().map(|known| known.equals(&mark));
         if !is_known.unwrap_or_else(|| site.set_mark(mark)) {
-            return Err(Refusal::new(EEXIST, "two probes are at one instruction"));
+            return Err(two_probes());
         }
     }
     Ok(())

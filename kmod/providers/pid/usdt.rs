@@ -27,8 +27,6 @@ use kernel::prelude::*;
 
 /// What is known of a USDT probe at one of its sites.
 pub struct Mark {
-    /// The index of the probe among those of its process.
-    index: u32,
     args: KVec<Arg>,
     /// The set of arguments that are simply the value of one general register, of the first 64.
     registers: u64,
@@ -41,9 +39,8 @@ pub struct Mark {
 }
 
 impl Mark {
-    /// Creates the mark of site `n` of the probe with this index. `EINVAL`: there are too few
-    /// arguments.
-    pub fn new(usdt: &Usdt<'_>, index: u32, n: usize) -> Result<Self> {
+    /// Creates the mark of site `n` of a probe. `EINVAL`: there are too few arguments.
+    pub fn new(usdt: &Usdt<'_>, n: usize) -> Result<Self> {
         let begin = n.checked_mul(usdt.nargs).ok_or(EINVAL)?;
         let end = begin.checked_add(usdt.nargs).ok_or(EINVAL)?;
         let asks = n >= usdt.asks_from;
@@ -52,7 +49,6 @@ impl Mark {
         let registers = args.iter().take(64).enumerate();
         let registers = registers.fold(0, |all, (n, arg)| all | u64::from(is_register(arg)) << n);
         Ok(Self {
-            index,
             args,
             registers,
             asks,
@@ -113,22 +109,16 @@ impl Mark {
 }
 
 impl Mark {
-    /// Whether a site with this mark can become a site of the probe with the mark `other`. It can
-    /// if it is the same probe, or if this mark's probe has gone and both marks are equal. `begin`
-    /// is the first index of new probes; `is_free` tells that no USDT probe is at the site.
-    pub fn is_of(&self, other: &Self, begin: u32, is_free: bool) -> bool {
+    /// Whether a site with this mark can be a site of a probe with the mark `other`.
+    pub fn equals(&self, other: &Self) -> bool {
         let Self {
-            index,
             args,
             registers: _,
             asks,
             answers: _,
             semaphore,
         } = self;
-        (*index == other.index || is_free && *index < begin)
-            && args[..] == other.args[..]
-            && *asks == other.asks
-            && *semaphore == other.semaphore
+        args[..] == other.args[..] && *asks == other.asks && *semaphore == other.semaphore
     }
 }
 

@@ -13,14 +13,17 @@ load() {
 }
 cp "$(command -v rights-work)" /tmp/work
 mkfifo /tmp/never
-# start UID: starts a process of that user, $one; its text begins at $text.
+sled=$(eu-readelf -s /tmp/work | awk '$NF == "sled" { print $2; exit }')
+# start UID: starts a process of that user, $one; from $text on it has 2,048 instructions of a byte.
 start() {
 	(exec setpriv --reuid "$1" --regid 77 --clear-groups /tmp/work mark /tmp/ready await /tmp/go) & one=$!
 	ready
-	text=$(awk '$2 ~ /x/ { sub(/-.*/, "", $1); print $1; exit }' /proc/$one/maps)
+	text=$(printf %x $((0x$(awk -F- '{ print $1; exit }' /proc/$one/maps) + 0x$sled)))
 }
+# at N: the address of an instruction of these.
+at() { printf %x $((0x$text + $1)); }
 # place COUNT: has the member create that many probes, and remove them.
-place() { as 77 device-check place $one "$text" "$1" </dev/null; }
+place() { as 77 device-check place $one "$(at 1000)" "$1" </dev/null; }
 told() { timeout 60 sh -c 'until [ -s /tmp/told ]; do sleep 0.1; done'; cat /tmp/told; }
 # keep COMMAND... ARGUMENT...: the same in the background, as $kept; the probes stay until it ends.
 keep() {
@@ -47,7 +50,7 @@ place 41
 place 40
 place 40
 echo two consumers
-keep "${member[@]}" $one "$text" 40 && second=$kept
+keep "${member[@]}" $one "$(at 500)" 40 && second=$kept
 place 1
 give_up $first
 place 61
@@ -60,7 +63,9 @@ start 65533
 setpriv --reuid 65533 --regid 77 --clear-groups device-check place $one "$text" 100 </dev/null
 give_up $first
 echo where root traces
-keep device-check place $mine "$mine_text" 1 && root=$kept
+# An instruction has room for one probe of a kind: the member is refused where root has one.
+keep device-check place $mine "$(printf %x $((0x$mine_text + 2000)))" 1 && root=$kept
+"${member[@]}" $mine "$(printf %x $((0x$mine_text + 2000)))" 1 </dev/null
 keep "${member[@]}" $mine "$mine_text" 100 && first=$kept
 one=$mine text=$mine_text
 place 1
@@ -89,7 +94,7 @@ give_up $root
 echo root
 device-check place $one "$text" 151 </dev/null
 keep device-check place $one "$text" 150 && first=$kept
-device-check place $one "$text" 150 </dev/null
+device-check place $one "$(at 500)" 150 </dev/null
 give_up $first
 echo command
 as 77 dtrace -qn 'pid$target:libc.so.6::entry { exit(0); }' -c '/tmp/work steps' 2>&1 | sed 's/.*: a user may/a user may/'

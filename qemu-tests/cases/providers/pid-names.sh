@@ -23,8 +23,14 @@ sleep 1
 dtrace -ln "pid$pid:a.out:clears*:entry" 2>&1 | sed "s/$pid/N/; s/^ *[0-9]* */ID /"
 dtrace -ln "pid$pid:a.out:clears??2J:ffff" 2>&1 | sed "s/$pid/N/g"
 dtrace -ln "pid$pid:a.out:two_lines_:entry" 2>&1 | sed "s/$pid/N/g"
-echo 'what the kernel takes'
-device-check names $pid "$(awk '$2 ~ /x/ { sub(/-.*/, "", $1); print $1; exit }' /proc/$pid/maps)"
 kill $pid
 wait $pid 2>/dev/null
 rm "$hostile"
+echo 'what the kernel takes'
+rights-work mark /tmp/ready await /tmp/go & pid=$!
+until [ -e /tmp/ready ]; do sleep 0.1; done
+sled=$(eu-readelf -s "$(command -v rights-work)" | awk '$NF == "sled" { print $2; exit }')
+device-check names $pid "$(printf %x $((0x$(awk -F- '{ print $1; exit }' /proc/$pid/maps) + 0x$sled)))"
+kill $pid
+wait $pid 2>/dev/null
+rm /tmp/ready

@@ -55,6 +55,7 @@ impl Processes {
 
     /// Disarms probes.
     pub fn disarm(&mut self, probes: &[ProbeRef]) {
+        self.has_changed = true;
         let mut carriers = KVVec::new();
         for probe in probes {
             if let Some((watched, at)) = of(&mut self.all, probe) {

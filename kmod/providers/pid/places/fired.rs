@@ -23,6 +23,8 @@ const ALL: u64 = 1 << 31;
 const DIGEST: u32 = 22;
 /// The lowest bit of the site's number.
 const SITE: u32 = 32;
+/// The bits of the site's number and of the thread's.
+const NAME: u64 = !0 << SITE | ((1 << DIGEST) - 1);
 
 const SETS: usize = 256;
 const WAYS: usize = 8;
@@ -63,10 +65,10 @@ impl Notes {
     pub fn note(&self, fired: Fired, regs: &Regs) {
         let note = match fired {
             Fired::Nothing => return,
-            Fired::Before => self.before(),
-            Fired::All => self.all(regs),
+            Fired::Before => self.made(0, regs),
+            Fired::All => self.made(ALL, regs),
         };
-        let is_mine = |old: u64| old & self.mask() == note & self.mask();
+        let is_mine = |old: u64| (old ^ note) & NAME == 0;
         // Other CPUs use the set at the same time, so the exchange may fail and is tried again.
         for _ in 0..WAYS {
             let set = self.set();
@@ -76,16 +78,13 @@ impl Notes {
                 return;
             };
             let old = way.load(Ordering::Relaxed);
-            if way
-                .compare_exchange(old, note, Ordering::Relaxed, Ordering::Relaxed)
-                .is_err()
-            {
-                continue;
+            let put = way.compare_exchange(old, note, Ordering::Relaxed, Ordering::Relaxed);
+            if put.is_ok() {
+                if !is_mine(old) {
+                    self.count.fetch_add(1, Ordering::Relaxed);
+                }
+                return;
             }
-            if !is_mine(old) {
-                self.count.fetch_add(1, Ordering::Relaxed);
-            }
-            return;
         }
     }
 
@@ -100,13 +99,13 @@ impl Notes {
 
     #[cold]
     fn take_mine(&self, regs: &Regs) -> Fired {
-        if self.remove(self.before()) {
+        if self.remove(self.made(0, regs)) {
             Fired::Before
-        } else if self.remove(self.all(regs)) {
+        } else if self.remove(self.made(ALL, regs)) {
             Fired::All
         } else {
-            // The notes are of other threads, or a debugger has executed a copy of the instruction
-            // for this thread.
+            // Only other threads have notes; or the debugger has executed a copy of the
+            // instruction for this thread.
             Fired::Nothing
         }
     }
@@ -123,23 +122,22 @@ impl Notes {
         removed
     }
 
-    fn before(&self) -> u64 {
+    /// The note of the current thread with these registers. A thread that has not executed the
+    /// instruction still has them when it comes again; one that has gone another way hardly has.
+    fn made(&self, all: u64, regs: &Regs) -> u64 {
+        let digest = u64::from(regs.digest()) << DIGEST & (ALL - 1);
+        self.name() | all | digest
+    }
+
+    /// The site and the current thread.
+    fn name(&self) -> u64 {
         u64::from(self.site) << SITE | u64::from(task::number())
     }
 
-    fn all(&self, regs: &Regs) -> u64 {
-        let digest = u64::from(regs.digest()) << DIGEST & (ALL - 1);
-        self.before() | ALL | digest
-    }
-
-    /// The bits that hold the site's and the thread's number.
-    fn mask(&self) -> u64 {
-        !(ALL | (ALL - 1)) | ((1 << DIGEST) - 1)
-    }
-
-    /// The ways in which a note of the current thread at this site may be.
+    /// The slots in which a note of the current thread at this site may be.
     fn set(&self) -> &'static [AtomicU64] {
-        let hash = self.before().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        // Fibonacci hashing: the upper bits of the product are well mixed.
+        let hash = self.name().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         NOTES
             .get(hash as usize % SETS)
             .map_or(&[], |set| set.as_slice())

@@ -30,6 +30,7 @@ impl Processes {
             pid,
             which: Gone::Instructions(addresses),
             looked_at: 0,
+            work: watched.map_or(0, |watched| watched.places.len()),
         })
     }
 
@@ -45,6 +46,7 @@ impl Processes {
             pid: self.all.iter().find(has_any)?.number,
             which: Gone::Registration(number),
             looked_at: 0,
+            work: 0,
         })
     }
 
@@ -71,6 +73,7 @@ impl Processes {
     /// Gives back the payment for probes that have been retired, and removes these probes and
     /// places without probes.
     pub fn bury(&mut self, stale: &Stale) {
+        self.has_changed = true;
         let Some(watched) = self.all.iter_mut().find(|w| w.number == stale.pid) else {
             return;
         };

@@ -18,6 +18,7 @@ use kernel::prelude::*;
 impl Processes {
     /// Makes `ear` hear of every time that a process comes to an instruction.
     pub fn listen(&mut self, post: Post, ear: Ear) -> Result {
+        self.has_changed = true;
         let known = self.all.iter().position(|w| w.process.is(&post.process));
         let Post {
             process,
@@ -53,6 +54,7 @@ impl Processes {
 
     /// Stops `ear` from hearing of these places.
     pub fn ignore(&mut self, posts: &mut dyn Iterator<Item = (&Process, u64)>, ear: &Ear) {
+        self.has_changed = true;
         let mut carriers = KVVec::new();
         for (process, address) in posts {
             let mut known = self.all.iter_mut().filter(|w| w.process.is(process));

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 //! Probes in processes, without the library's checks. `device-check place PID ADDRESS COUNT...`
-//! creates COUNT probes at one instruction, prints the result, and keeps them until its standard
+//! creates COUNT probes, one at each byte from the address on, prints the result, and keeps them until its standard
 //! input ends; before each further triple it waits for a line. `device-check names PID ADDRESS`
 //! creates probes with valid and invalid names. `device-check tracings COUNT [stay]` opens COUNT
 //! tracing consumers, and prints how many succeeded and why the next did not; with `stay` they
@@ -66,8 +66,10 @@ pub fn names(args: &[String]) -> Result<(), String> {
         "\u{9b}2J".as_bytes(),
         "\u{202e}a".as_bytes(),
     ];
+    // An instruction has room for one probe of a kind.
+    let mut addresses = address..;
     for text in texts {
-        let answers = (0..3).map(|part| {
+        let answers = (0..3).zip(&mut addresses).map(|(part, address)| {
             let made = device.make_probes(pid, &named(address, part, text));
             made.map_or_else(
                 |(_, error)| refusal(&device, &error),
@@ -104,7 +106,7 @@ fn named(address: u64, part: usize, text: &[u8]) -> Request {
 
 /// A request for `count` probes, with a module name that no other process uses.
 pub fn request(address: u64, count: u32) -> Request {
-    let addresses = std::iter::repeat_n(address, count as usize);
+    let addresses = (0..u64::from(count)).map(|n| address + n);
     places(&std::process::id().to_string(), addresses)
 }
 

@@ -18,7 +18,17 @@ extern "C" fn step<const N: u64>(n: u64) -> u64 {
     black_box(n).wrapping_mul(N + 3)
 }
 
-const STEPS: [extern "C" fn(u64) -> u64; 4] = [step::<0>, step::<1>, step::<2>, step::<3>];
+macro_rules! steps {
+    ($($n:literal)*) => { [$(step::<$n>),*] };
+}
+
+/// An instruction has room for one probe of each kind, so there are as many functions as a request
+/// has probes.
+const STEPS: [extern "C" fn(u64) -> u64; 64] = steps![
+    0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32
+    33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62
+    63
+];
 
 /// The number of idle threads: more than the module examines at a time when it checks, for each
 /// consumer, whether the process may be traced.
@@ -115,10 +125,12 @@ impl Prey {
 
     /// A request for some or many probes in it, each with a name of its own.
     pub fn request(&self, random: &mut Random) -> Request {
-        let count = random.choose(&[1, 4, 40, 300, 1001]);
+        // The last is more than a member may have.
+        let count = random.choose(&[1, 4, 40, 64, 1001]);
         let module = format!("m{}", random.below(4));
-        let address = || self.address(random);
-        places(&module, std::iter::repeat_with(address).take(count))
+        let begin = random.below(self.addresses.len());
+        let addresses = self.addresses.iter().cycle().skip(begin).copied();
+        places(&module, addresses.take(count))
     }
 }
 
