@@ -146,7 +146,7 @@ impl Passage<'_> {
     pub fn lose(&self, probe: usize) {
         let probes = self.fires.probes.as_ref().filter(|_| self.wants(probe));
         if let Some(Some(probe)) = probes.and_then(|probes| probes.get(probe)) {
-            lose(*probe, 1);
+            lose(probe, 1);
         }
     }
 

@@ -110,11 +110,14 @@ impl Module {
     }
 }
 
+type MaybeCtf = Option<Rc<Ctf>>;
+
 /// Cache of the files that were read.
 #[derive(Default)]
 pub struct Modules {
     debug: RefCell<HashMap<PathBuf, Rc<DebugInfo>>>,
-    ctf: RefCell<HashMap<(PathBuf, bool), Option<Rc<Ctf>>>>,
+    /// By file, and whether its separate debug file was searched too.
+    ctf: RefCell<HashMap<(PathBuf, bool), MaybeCtf>>,
     modules: RefCell<HashMap<(u32, String), Rc<Module>>>,
 }
 

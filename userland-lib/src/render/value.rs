@@ -137,7 +137,6 @@ impl<'a> Datum<'a> {
     }
 
     /// Returns the value as a signed integer of its own size; `None` unless 1, 2, 4 or 8 bytes.
-
     #[inline]
     pub fn signed(&self) -> Option<i64> {
         let bits = 64 - 8 * u32::try_from(self.data.len()).ok()?.min(8);

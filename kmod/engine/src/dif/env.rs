@@ -335,7 +335,7 @@ impl<M: Machine> Env<'_, M> {
         let read = view.read_str(at, out.get_mut(..room).unwrap_or(&mut []));
         // A load that faults may have read as much as this.
         budget.pay(self.m, *read.as_ref().unwrap_or(&room))?;
-        Ok(read?)
+        read
     }
 
     /// Returns what [`fetch`](Self::fetch) copied.
