@@ -1,5 +1,5 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: MIT OR Apache-2.0
 
 """Puts uapi/include/dtrace.h together from what cbindgen makes of each module of uapi.
 
@@ -36,7 +36,7 @@ MODULES = {
 }
 
 HEAD = """\
-/* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note */
+/* SPDX-License-Identifier: (GPL-2.0-only WITH Linux-syscall-note) OR MIT */
 /* SPDX-FileCopyrightText: The DTrace for Linux authors */
 
 /*

@@ -1,5 +1,5 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # Usage: manual.py SOURCES DIR
 #
@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 
 # REUSE-IgnoreStart
-LICENCE = ["SPDX-FileCopyrightText: The DTrace for Linux authors", "SPDX-License-Identifier: GPL-2.0-only"]
+LICENCE = ["SPDX-FileCopyrightText: The DTrace for Linux authors", "SPDX-License-Identifier: MIT OR Apache-2.0"]
 # REUSE-IgnoreEnd
 
 

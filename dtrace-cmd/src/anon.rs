@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! `dtrace -A`: saves an enabling for the next boot. To claim the records of such an enabling is
 //! `dtrace -a`, which is ordinary tracing of an enabling that already runs.

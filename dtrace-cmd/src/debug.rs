@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! `-xdebug` and `DTRACE_DEBUG`: reports each step of the command, with its time, on standard
 //! error.

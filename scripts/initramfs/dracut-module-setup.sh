@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-FileCopyrightText: The DTrace for Linux authors
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # dracut: if there is an anonymous enabling, adds it and dtrace.ko to the initramfs.
 

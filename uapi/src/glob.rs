@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note
+// SPDX-License-Identifier: (GPL-2.0-only WITH Linux-syscall-note) OR MIT
 
 //! Globs as in DTrace's probe descriptions. The module matches them with its probes, and the
 //! library with the names in processes, so that a description means the same to both.

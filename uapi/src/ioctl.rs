@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note
+// SPDX-License-Identifier: (GPL-2.0-only WITH Linux-syscall-note) OR MIT
 
 //! The ioctls of `/dev/dtrace` and `/dev/dtracehelper` and the structures that they exchange.
 //!

@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note
+// SPDX-License-Identifier: (GPL-2.0-only WITH Linux-syscall-note) OR MIT
 
 //! The valid names of probes. The module refuses other names, no matter who creates the probe. The
 //! library converts the names that it reads from programs to valid ones.

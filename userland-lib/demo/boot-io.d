@@ -1,7 +1,7 @@
 #!/usr/sbin/dtrace -s
 /*
  * SPDX-FileCopyrightText: The DTrace for Linux authors
- * SPDX-License-Identifier: GPL-2.0-only
+ * SPDX-License-Identifier: MIT OR Apache-2.0
  *
  * Requests to block devices during boot: time, process, sector and size; and the sum of bytes by
  * program. Run the first command to trace the next boot, and the second one after the boot:

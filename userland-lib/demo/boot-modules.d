@@ -1,7 +1,7 @@
 #!/usr/sbin/dtrace -s
 /*
  * SPDX-FileCopyrightText: The DTrace for Linux authors
- * SPDX-License-Identifier: GPL-2.0-only
+ * SPDX-License-Identifier: MIT OR Apache-2.0
  *
  * Modules that are loaded during boot, and the drivers' probing of devices with its duration. Times
  * in the first column count from the loading of the DTrace module. Run the first command to trace

@@ -1,7 +1,7 @@
 #!/usr/sbin/dtrace -s
 /*
  * SPDX-FileCopyrightText: The DTrace for Linux authors
- * SPDX-License-Identifier: GPL-2.0-only
+ * SPDX-License-Identifier: MIT OR Apache-2.0
  *
  * C++ exceptions that are thrown, rethrown and caught, by program, type and caller. The type_info
  * has a pointer to the name of the type at offset 8. The name is mangled: `c++filt -t` decodes it.

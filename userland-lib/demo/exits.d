@@ -1,7 +1,7 @@
 #!/usr/sbin/dtrace -s
 /*
  * SPDX-FileCopyrightText: The DTrace for Linux authors
- * SPDX-License-Identifier: GPL-2.0-only
+ * SPDX-License-Identifier: MIT OR Apache-2.0
  *
  * Processes that end by exit_group(2), with their exit status. Processes that are killed by a
  * signal are not shown.

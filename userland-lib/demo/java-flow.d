@@ -1,7 +1,7 @@
 #!/usr/sbin/dtrace -s
 /*
  * SPDX-FileCopyrightText: The DTrace for Linux authors
- * SPDX-License-Identifier: GPL-2.0-only
+ * SPDX-License-Identifier: MIT OR Apache-2.0
  *
  * Calls of methods in a Java program (-c or -p), by thread, indented by depth. Start the program
  * with java -XX:+DTraceMethodProbes. An optional argument names the class whose methods begin the

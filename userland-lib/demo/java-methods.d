@@ -1,7 +1,7 @@
 #!/usr/sbin/dtrace -s
 /*
  * SPDX-FileCopyrightText: The DTrace for Linux authors
- * SPDX-License-Identifier: GPL-2.0-only
+ * SPDX-License-Identifier: MIT OR Apache-2.0
  *
  * Number of calls of the methods of a Java program (-c or -p) and total time in nanoseconds,
  * including called methods. Start the program with java -XX:+DTraceMethodProbes, which makes it

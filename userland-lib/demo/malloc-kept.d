@@ -1,7 +1,7 @@
 #!/usr/sbin/dtrace -s
 /*
  * SPDX-FileCopyrightText: The DTrace for Linux authors
- * SPDX-License-Identifier: GPL-2.0-only
+ * SPDX-License-Identifier: MIT OR Apache-2.0
  *
  * Memory that a process (-c or -p) has allocated from the C library during tracing and has not
  * freed, by caller.

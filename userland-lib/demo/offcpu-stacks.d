@@ -1,7 +1,7 @@
 #!/usr/sbin/dtrace -s
 /*
  * SPDX-FileCopyrightText: The DTrace for Linux authors
- * SPDX-License-Identifier: GPL-2.0-only
+ * SPDX-License-Identifier: MIT OR Apache-2.0
  *
  * The 20 kernel and user stacks where a program (-c or -p) waits longest, with the total time off
  * the CPU in nanoseconds. Interpreted functions are shown in brackets.

@@ -1,7 +1,7 @@
 #!/usr/sbin/dtrace -s
 /*
  * SPDX-FileCopyrightText: The DTrace for Linux authors
- * SPDX-License-Identifier: GPL-2.0-only
+ * SPDX-License-Identifier: MIT OR Apache-2.0
  *
  * Objects that a program of Perl 5.40 (-c or -p) blesses, by package, file and line. Debian's perl
  * has no USDT probes and does not export the functions that execute calls, so the script traces

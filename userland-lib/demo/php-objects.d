@@ -1,7 +1,7 @@
 #!/usr/sbin/dtrace -s
 /*
  * SPDX-FileCopyrightText: The DTrace for Linux authors
- * SPDX-License-Identifier: GPL-2.0-only
+ * SPDX-License-Identifier: MIT OR Apache-2.0
  *
  * Objects that a PHP program (-c or -p) creates, by class; files that it compiles; and its garbage
  * collections. PHP has no USDT probes for this, so the script traces functions of the Zend engine.

@@ -1,7 +1,7 @@
 #!/usr/sbin/dtrace -s
 /*
  * SPDX-FileCopyrightText: The DTrace for Linux authors
- * SPDX-License-Identifier: GPL-2.0-only
+ * SPDX-License-Identifier: MIT OR Apache-2.0
  *
  * Number of calls of the functions of a module in a process (-c or -p), by function and caller:
  * pid-calls.d a.out -c COMMAND.

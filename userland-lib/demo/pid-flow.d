@@ -1,7 +1,7 @@
 #!/usr/sbin/dtrace -s
 /*
  * SPDX-FileCopyrightText: The DTrace for Linux authors
- * SPDX-License-Identifier: GPL-2.0-only
+ * SPDX-License-Identifier: MIT OR Apache-2.0
  *
  * Calls of the functions of a module in a process (-c or -p), by thread, indented by depth:
  * pid-flow.d a.out '*' -c COMMAND.

@@ -1,7 +1,7 @@
 #!/usr/sbin/dtrace -s
 /*
  * SPDX-FileCopyrightText: The DTrace for Linux authors
- * SPDX-License-Identifier: GPL-2.0-only
+ * SPDX-License-Identifier: MIT OR Apache-2.0
  *
  * Total time of the functions of a module in a process (-c or -p), with and without the functions
  * of the same module that they call: pid-times.d a.out -c COMMAND. Times are in nanoseconds.

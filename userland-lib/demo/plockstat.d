@@ -1,7 +1,7 @@
 #!/usr/sbin/dtrace -s
 /*
  * SPDX-FileCopyrightText: The DTrace for Linux authors
- * SPDX-License-Identifier: GPL-2.0-only
+ * SPDX-License-Identifier: MIT OR Apache-2.0
  *
  * How long the threads of a process hold its mutexes and readers/writer locks, and how often and
  * how long they sleep for them: plockstat.d -c COMMAND, or plockstat.d 10 -p PID for ten seconds.

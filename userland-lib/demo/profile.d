@@ -1,7 +1,7 @@
 #!/usr/sbin/dtrace -s
 /*
  * SPDX-FileCopyrightText: The DTrace for Linux authors
- * SPDX-License-Identifier: GPL-2.0-only
+ * SPDX-License-Identifier: MIT OR Apache-2.0
  *
  * The 20 kernel and user stacks of programs that occur most often, sampled 97 times a second.
  * Interpreted functions are shown in brackets.

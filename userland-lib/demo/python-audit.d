@@ -1,7 +1,7 @@
 #!/usr/sbin/dtrace -s
 /*
  * SPDX-FileCopyrightText: The DTrace for Linux authors
- * SPDX-License-Identifier: GPL-2.0-only
+ * SPDX-License-Identifier: MIT OR Apache-2.0
  *
  * Audit events of Python programs, by program and event: files that they open, code that they
  * compile and execute, programs that they start.

@@ -1,7 +1,7 @@
 #!/usr/sbin/dtrace -s
 /*
  * SPDX-FileCopyrightText: The DTrace for Linux authors
- * SPDX-License-Identifier: GPL-2.0-only
+ * SPDX-License-Identifier: MIT OR Apache-2.0
  *
  * Calls of functions in a program of Python 3.13 (-c or -p), by thread, indented by depth. Start
  * the program with python3 -X perf. An optional argument names the function that begins the trace:

@@ -1,7 +1,7 @@
 #!/usr/sbin/dtrace -s
 /*
  * SPDX-FileCopyrightText: The DTrace for Linux authors
- * SPDX-License-Identifier: GPL-2.0-only
+ * SPDX-License-Identifier: MIT OR Apache-2.0
  *
  * Total time of the functions of a program of Python 3.13 (-c or -p), with and without the
  * functions that they call. Start the program with python3 -X perf. Times are in nanoseconds.

@@ -1,7 +1,7 @@
 #!/usr/sbin/dtrace -s
 /*
  * SPDX-FileCopyrightText: The DTrace for Linux authors
- * SPDX-License-Identifier: GPL-2.0-only
+ * SPDX-License-Identifier: MIT OR Apache-2.0
  *
  * Objects that a program of Ruby 3.3 (-c or -p) creates by `new`, by class. Debian's ruby has no
  * USDT probes, so the script traces a function whose third argument is the class. A class has its

@@ -1,7 +1,7 @@
 #!/usr/sbin/dtrace -s
 /*
  * SPDX-FileCopyrightText: The DTrace for Linux authors
- * SPDX-License-Identifier: GPL-2.0-only
+ * SPDX-License-Identifier: MIT OR Apache-2.0
  *
  * Files that a Ruby program (-c or -p) requires, indented by depth, with the duration. Debian's
  * ruby has no USDT probes, so the script traces a function whose argument is a string. Short

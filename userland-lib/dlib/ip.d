@@ -1,5 +1,5 @@
 /*
- * SPDX-License-Identifier: GPL-2.0-only
+ * SPDX-License-Identifier: MIT OR Apache-2.0
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  *
  * Packets of the internet protocol, as the provider ip passes them.

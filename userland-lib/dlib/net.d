@@ -1,5 +1,5 @@
 /*
- * SPDX-License-Identifier: GPL-2.0-only
+ * SPDX-License-Identifier: MIT OR Apache-2.0
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  *
  * Network and link-layer addresses: the types and constants for inet_ntoa(), inet_ntop() and

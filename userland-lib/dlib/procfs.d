@@ -1,6 +1,6 @@
 /*
  * SPDX-FileCopyrightText: The DTrace for Linux authors
- * SPDX-License-Identifier: GPL-2.0-only
+ * SPDX-License-Identifier: MIT OR Apache-2.0
  *
  * Processes and threads. Each thread has a task_struct of its own. The threads of a process share
  * the process's data.

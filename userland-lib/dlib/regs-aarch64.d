@@ -1,6 +1,6 @@
 /*
  * SPDX-FileCopyrightText: The DTrace for Linux authors
- * SPDX-License-Identifier: GPL-2.0-only
+ * SPDX-License-Identifier: MIT OR Apache-2.0
  *
  * Indices of uregs[] on arm64: the order in which the kernel saves the registers (struct
  * user_pt_regs).

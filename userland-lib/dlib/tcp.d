@@ -1,5 +1,5 @@
 /*
- * SPDX-License-Identifier: GPL-2.0-only
+ * SPDX-License-Identifier: MIT OR Apache-2.0
  * SPDX-FileCopyrightText: The DTrace for Linux authors
  *
  * Segments and connections of TCP, as the provider tcp passes them.

@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! Measures the CPU time of compilations in milliseconds: the D libraries alone, and the libraries
 //! followed by a script of 200 lines. The types are those of the running kernel, which each

@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! Measures the cost of unwind tables in milliseconds: compiled from a file, compiled and stored in
 //! the cache, and read from the cache. Prints the minimum of several rounds. The arguments are the

@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! Tests on a corpus of programs with their expected results: `tests/ok/NAME.d` must yield the
 //! listing `NAME.out`, and `tests/err/TAG.NAME.d` must be rejected with that tag and the message

@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! Replaces a file as a whole: a reader finds the old one, the new one, or none. Other hard links
 //! to the old file keep its contents.

@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! The object file with which an application is linked (`dtrace -G`): descriptions of its
 //! providers, in notes that are not loaded, and DOF.

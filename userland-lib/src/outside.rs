@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! Files of traced processes. Their owners are not trusted: a file may be crafted to overload the
 //! reader, may change while it is read, and may be replaced. Therefore a file is opened only once,

@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 
 //! Prints how the instructions of programs are executed: what share is emulated, relocated to a
 //! slot, or refused, for the first instructions of functions and for all, and how the kernel's

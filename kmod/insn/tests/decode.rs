@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 
 //! Compares the decoder with another one: the lengths and the control flow are the same, and
 //! nothing is emulated that the other decoder calls invalid.

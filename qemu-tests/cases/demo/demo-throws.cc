@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 
 // Throws ten exceptions: five numbers, which are thrown again once, and five errors.
 #include <stdexcept>

@@ -1,5 +1,5 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # Bytes that are not text pass unchanged through formats: to the output, to a command, and into a
 # file name.

@@ -1,6 +1,6 @@
 /*
  * SPDX-FileCopyrightText: The DTrace for Linux authors
- * SPDX-License-Identifier: GPL-2.0-only
+ * SPDX-License-Identifier: MIT OR Apache-2.0
  *
  * @args: -q
  * %S and %C print what a terminal does not show as in a C string.

@@ -1,6 +1,6 @@
 /*
  * SPDX-FileCopyrightText: The DTrace for Linux authors
- * SPDX-License-Identifier: GPL-2.0-only
+ * SPDX-License-Identifier: MIT OR Apache-2.0
  *
  * @args: -q
  * A linear distribution has open ends; a margin of one bucket is shown.

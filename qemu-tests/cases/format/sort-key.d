@@ -1,6 +1,6 @@
 /*
  * SPDX-FileCopyrightText: The DTrace for Linux authors
- * SPDX-License-Identifier: GPL-2.0-only
+ * SPDX-License-Identifier: MIT OR Apache-2.0
  *
  * @args: -q -x aggsortkey -x aggsortkeypos=1 -x aggsortrev
  * Rows are sorted by the second value of their keys, downwards; numbers count as unsigned.

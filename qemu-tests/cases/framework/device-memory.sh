@@ -1,5 +1,5 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # A load from a device that the kernel has mapped is a fault; one from memory that is mapped next to
 # it is not. The kernel also maps firmware tables, which are in memory. What is above it belongs to

@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 
 /* many-children N CALLS: creates N children that exit at once, one after the other, and then one
  * that calls sched_get_priority_max() CALLS times. */

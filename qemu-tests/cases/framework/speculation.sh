@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-FileCopyrightText: The DTrace for Linux authors
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # All CPUs record into two speculations; one CPU commits one of them and discards the other. The
 # records of every CPU are printed or not, respectively, and both speculations are free afterwards.

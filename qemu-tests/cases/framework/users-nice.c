@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 
 /*
  * users-nice SECONDS: a thread with the highest nice value, and then one of SCHED_IDLE, makes

@@ -1,5 +1,5 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # Changes that a user's probes need in the kernel's text are made by a kernel worker, which also
 # takes the CPU hotplug lock for them, because a user with the lowest priority would keep these

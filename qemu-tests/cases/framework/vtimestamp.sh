@@ -1,5 +1,5 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # vtimestamp excludes the time of firings, its own and earlier ones, and does not go back. If the
 # kernel does not trust the TSC, its clock advances at most a tick beyond the last one: the rest of

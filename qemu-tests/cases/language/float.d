@@ -1,6 +1,6 @@
 /*
  * SPDX-FileCopyrightText: The DTrace for Linux authors
- * SPDX-License-Identifier: GPL-2.0-only
+ * SPDX-License-Identifier: MIT OR Apache-2.0
  *
  * @args: -q -c write-floats
  * Floating-point numbers of a process, computed with in the kernel, printed and aggregated: see write-floats.c.

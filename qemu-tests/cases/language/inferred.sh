@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-FileCopyrightText: The DTrace for Linux authors
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # A script's variable gets its first value in the script, and a wider one in a program of the same
 # command.

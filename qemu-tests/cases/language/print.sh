@@ -1,5 +1,5 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # print() of structures: the kernel's, parts of them, and whole structures that translators make,
 # whose members must be the same as those printed alone.

@@ -1,5 +1,5 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # @limit: 90
 # Events that the kernel counts, as often as requested; addresses of kernel or user code are shown,

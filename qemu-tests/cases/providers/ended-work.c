@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 
 /* Makes a recognizable call, two functions deep, and exits, or executes what its arguments say. */
 #include <sys/syscall.h>

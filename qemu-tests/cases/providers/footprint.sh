@@ -1,5 +1,5 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # An enabled probe patches its own function and no other; a disabled one patches nothing.
 mountpoint -q /sys/kernel/tracing || mount -t tracefs none /sys/kernel/tracing

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /* Touches 200 pages for the first time, each by itself. */

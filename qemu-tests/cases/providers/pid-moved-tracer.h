@@ -1,5 +1,5 @@
 /* SPDX-FileCopyrightText: The DTrace for Linux authors */
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 
 /* What a tracer of pid-moved sees of it: steps, stops at any moment, and its death. The tracer
  * is a child of the process. */

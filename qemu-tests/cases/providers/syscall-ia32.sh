@@ -1,5 +1,5 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # System calls of 32-bit programs: arguments, value and errno. Also a call whose 64-bit and 32-bit
 # kinds share one function: each kind alone and both together.

@@ -1,5 +1,5 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # @limit: 120
 # A provider makes at most 4,096 probes on request. At the limit, probes that are not enabled make

@@ -1,5 +1,5 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # A stack pointer into the kernel, or to an address that is not or cannot be mapped: the walk loads
 # nothing from there and reports no other memory in its place.

@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 
 /*
  * @gcc: -O2 -m32 -nostdlib -static -fno-pie -no-pie -fno-stack-protector -fcf-protection=none -fomit-frame-pointer -fno-optimize-sibling-calls

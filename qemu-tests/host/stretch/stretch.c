@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 
 /*
  * A plugin of QEMU's: how many instructions a processor of the guest executes between coming to one place of its kernel and coming to

@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! Runs the cases. Takes the arguments of a cargo test and ends like one. `scripts/vm cases` calls
 //! it, also with `--include-ignored`: slow cases are ignored tests.

@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! `conformance [WORD...]`: runs the suite's unit tests, or those whose class or part of whose path
 //! is one of the words, and prints the scoreboard. `scripts/conformance` calls it in the build

@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! Counts firings, below the compiler, so that a provider's case fails for the kernel's reasons
 //! alone. Runs in the VM:

@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! What every `make test` runs on the debug kernel: the module's unit tests, and the cases with
 //! `@debug: quick`. Takes the arguments of a cargo test and ends like one; with the filter `kunit/`

@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! The harness's own cases: if a case takes the machine down, or makes its kernel complain, that
 //! case is blamed, the console's log is kept, and the other cases continue. `scripts/vm selftest`

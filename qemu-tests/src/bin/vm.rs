@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! `vm run COMMAND`, `vm count COMMAND` and `vm shell`: uses a machine by hand. `scripts/vm` calls
 //! it in the build root. `count` makes the guest's clock count instructions, and leaves loading the

@@ -1,6 +1,6 @@
 /*
  * SPDX-FileCopyrightText: The DTrace for Linux authors
- * SPDX-License-Identifier: GPL-2.0-only
+ * SPDX-License-Identifier: MIT OR Apache-2.0
  *
  * Frames of Python code in CPython 3.11. The text of cpython.d follows this file.
  */

@@ -1,5 +1,5 @@
 /* SPDX-FileCopyrightText: The DTrace for Linux authors */
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 
 /*
  * Sites of a program's own probes. A site is one instruction that does nothing, and a note in the file which is not loaded: where the site

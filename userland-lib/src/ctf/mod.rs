@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! Reads types and functions of a program from CTF, the compact format that a compiler writes on
 //! request (CTF 3, `gcc -gctf`).

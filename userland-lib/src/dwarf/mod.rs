@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! Reads the debug information that a compiler wrote for a program (DWARF 4 and 5): types,
 //! functions, inlined functions and source lines.

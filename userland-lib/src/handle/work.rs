@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! The work between `go` and the end of tracing: to wait, to serve the processes that wait for us,
 //! to read what is due, and to notice the end.

@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! Splits the command of `-c` into words at blanks. Quotes and backslashes have the meaning of the
 //! shell; none of its other syntax is supported.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 //! Programs whose trees would be too high to walk are refused, whatever their syntax.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 //! Probe descriptions, the probes that they match, and the types of those probes' arguments.

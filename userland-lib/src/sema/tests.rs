@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 //! What actions and operators accept and refuse, in DTrace's words.

@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! Compares walks of computing programs, stopped at arbitrary instructions, with those of libdw
 //! (elfutils' `eu-stack`) at the same instructions.

@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! Probes that an object has as calls, for a program with DOF: of `__dtrace_PROVIDER___PROBE`, or
 //! of `__dtraceenabled_PROVIDER___PROBE` where the program asks whether the probe is enabled.

@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! DOF of programs: what `dtrace -G` puts into them, in a section of their file (`.SUNW_dof`) or
 //! registered at run time.

@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! Images of programs, valid and invalid ones. [`good`] is made by hand here and equals the fuzz
 //! target's corpus.

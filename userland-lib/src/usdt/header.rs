@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! The header of a provider (`dtrace -h`): for each probe one macro that is its site, and one that
 //! tests whether the probe is enabled.

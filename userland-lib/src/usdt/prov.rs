@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! A provider's definition as a note of a file, which tells consumers its types: section
 //! `.note.usdt`, owner `prov`, type 1.

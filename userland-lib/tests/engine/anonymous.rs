@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! The life of an anonymous enabling: one consumer writes it, the engine runs it without a
 //! consumer, and another consumer claims it.

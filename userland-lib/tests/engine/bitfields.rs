@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! Tests random structures of bit-fields and plain members against a model: every member keeps the
 //! value that was last assigned to it, truncated to its width, regardless of assignments to its

@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! Undeclared integers: no value is truncated, whatever was assigned first and in whichever
 //! program.

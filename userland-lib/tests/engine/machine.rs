@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! A small machine: kernel memory and user memory, a clock that advances when a firing reads it,
 //! and the thread in which probes fire.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* SPDX-FileCopyrightText: The DTrace for Linux authors */
 
 /* Floating-point numbers: constants, what is folded, and the operations of the machine. */

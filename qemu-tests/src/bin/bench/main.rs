@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! `bench [-p PEERS] MODULE [SCENARIO...]`: measures what probes cost, in instructions, of this
 //! project and of the peers in one run, for all scenarios or some. `scripts/bench` calls it in a

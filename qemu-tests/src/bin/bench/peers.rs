@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! The peers' root file system, entered by chroot(8) with the machine's /proc, /sys and /dev bound
 //! into it, and the daemon that one of the peers needs for USDT probes: its helper device is a

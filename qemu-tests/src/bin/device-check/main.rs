@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! Uses `/dev/dtrace` directly, below the compiler and the consumer, and checks its behaviour. Runs
 //! in the VM as root: `device-check CHECK...` prints a line for each check, and exits with 1 if one

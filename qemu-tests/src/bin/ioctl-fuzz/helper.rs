@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! The helper device: DOF that a program registers, with right or wrong headers, section offsets
 //! and addresses; removals by number; and a consumer that asks what is registered. The module does

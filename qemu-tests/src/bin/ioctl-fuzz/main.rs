@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! Uses `/dev/dtrace`, and the device with which programs register their probes, in ways that no
 //! program does. Runs in the VM as root: `ioctl-fuzz SEED SEQUENCES`, or `ioctl-fuzz SEED

@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! Kills consumers while they work. Runs in the VM: `kills ROUNDS CONSUMERS`, or, for consumers
 //! with probes in processes, `kills processes ROUNDS CONSUMERS` ([`processes`]).

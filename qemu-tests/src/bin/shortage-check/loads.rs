@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! Lives of the module while memory is short: it is loaded with an anonymous enabling, another
 //! module with a provider is loaded, the enabling is claimed, and both modules are unloaded.

@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! Runs consumers while memory is short, or while other calls of the kernel fail. Runs in the VM as
 //! root, with the module `shortage` loaded: `shortage-check STEP`; for consumers with probes in

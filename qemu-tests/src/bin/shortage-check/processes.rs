@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! Tracing by `dtrace` while memory is short: with probes in processes, and what neither these nor
 //! the lives of consumers cover.

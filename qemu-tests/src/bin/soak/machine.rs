@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! What happens to the machine in a round: a CPU goes offline and online, modules are loaded and
 //! unloaded, all tasks are frozen as for a suspend, and the module itself is unloaded and loaded.

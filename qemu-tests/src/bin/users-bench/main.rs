@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! `users-bench MODULE [ROW...]`: measures how long members of the tracing group can hold a
 //! processor, in millions of instructions. `scripts/bench` calls it in a machine of one processor

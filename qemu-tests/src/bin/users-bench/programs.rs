@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! What a member may have a firing do: each kind of work, as much of it as fits into a clause, in
 //! as many clauses and tracings as it takes to reach the limits.

@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! What root does meanwhile: it traces all the time, starts another tracing every second, searches
 //! for a probe, and loads modules. All of that has to succeed, and soon: if it takes long, it is

@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! How long the module's locks were held, if the kernel measures that, as the debug kernel does in
 //! `/proc/lock_stat` (Documentation/locking/lockstat.rst). It measures elapsed time, including

@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! Tests what users can do to others through `/dev/dtrace`. Runs in the VM as root, with the module
 //! loaded with `group=77` and the device open to everybody: `users-fuzz SEED SECONDS [PROCESSES

@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! Long times, and how much of them is due to the computer, which had something else to do than run
 //! this machine ([`qemu_tests::processors`]).

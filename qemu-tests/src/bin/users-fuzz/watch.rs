@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! Measures how long a processor is held, and how long a system call of root takes, in a process
 //! that no other keeps from running (SCHED_FIFO). It sleeps for two milliseconds at a time, and

@@ -1,5 +1,5 @@
 /* SPDX-FileCopyrightText: The DTrace for Linux authors */
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 
 /*
  * Probes of a program's own that need no definition: DTRACE_PROBE(provider, name, arguments...), or DTRACE_PROBEn with n of them. Arguments are numbers and pointers; __ in

@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! Where a call passes its arguments (System V ABI, AMD64 §3.2.3 and i386 §2.2.3), as seen before
 //! the call, that is, without the return address on the stack.

@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! `jit-PID.dump`: records of compiled code, in a file that the program maps as code so that it can
 //! be found (the kernel's `tools/perf/Documentation/jitdump-specification.txt`, version 1).

@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! `/tmp/perf-PID.map`: one line for each piece of code, with its start and its size, both
 //! hexadecimal, and its name (the kernel's `tools/perf/Documentation/jit-interface.txt`).
