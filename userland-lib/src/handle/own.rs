@@ -46,7 +46,11 @@ pub struct Own {
 impl Own {
     /// Adds the descriptions of a program that is enabled.
     pub fn add(&mut self, patterns: &[ProbePattern]) {
-        self.patterns.extend(patterns.iter().cloned());
+        for pattern in patterns {
+            if !self.patterns.contains(pattern) {
+                self.patterns.push(pattern.clone());
+            }
+        }
     }
 
     /// Does not report when a limit is reached that the user has set.
@@ -191,12 +195,17 @@ impl Own {
                 // want to be reminded of his own limit.
                 let is_untold = unmade.is_denied || unmade.is_limit && self.quiet;
                 if !is_untold && world.objects(pid).is_ok() {
-                    failed.push(format!("failed to create probes of process {pid}: {why}"));
+                    let text = format!("failed to create probes of process {pid}: {why}");
+                    if !failed.contains(&text) {
+                        failed.push(text);
+                    }
                 }
+                failed.extend(unfollowed);
                 // Other descriptions would fail for the same reason.
                 if unmade.is_denied || unmade.is_limit {
                     break;
                 }
+                continue;
             }
             failed.extend(unfollowed);
         }

@@ -60,7 +60,12 @@ impl Outline<'_> {
 
     fn typed(&mut self, expr: &Expr, types: &Types<'_>) {
         let user = if expr.user { ", in user space" } else { "" };
-        let words = format!("{} : {}{user}", operation(expr), types.name(expr.ty));
+        let space = if types.is_pointer(expr.ty) && types.is_userland(expr.ty) {
+            "userland "
+        } else {
+            ""
+        };
+        let words = format!("{} : {space}{}{user}", operation(expr), types.name(expr.ty));
         self.node(expr.span, &words, |outline| {
             expr.children()
                 .for_each(|child| outline.typed(child, types));

@@ -119,7 +119,12 @@ impl Renderer<'_> {
             }
             'c' => pad::pad(out, &[low_byte(datum)?], spec.width, spec.flags.left),
             's' | 'S' | 'C' | 'a' | 'A' | 'Y' | 'T' | 'I' | 'P' => {
-                pad::string(out, spec, &self.textual(kind, size, datum)?);
+                // A precision of zero counts for `%a` of a floating-point number alone.
+                let precision = spec
+                    .precision
+                    .filter(|n| *n > 0 || !matches!(kind, 'a' | 'A'));
+                let spec = Spec { precision, ..*spec };
+                pad::string(out, &spec, &self.textual(kind, size, datum)?);
             }
             _ => integer(out, kind, size, spec, datum)?,
         }

@@ -215,9 +215,11 @@ impl Sema<'_, '_> {
         builder: &mut Builder,
     ) -> Result<()> {
         let known = builder.actions.len();
+        // Statements within this one are checked by themselves.
+        let is_speculated = builder.order.speculated;
         self.any_statement(statement, idle, builder)?;
         let added = builder.actions.get(known..).unwrap_or(&[]);
-        if builder.order.speculated && added.iter().any(Action::is_destructive) {
+        if is_speculated && added.iter().any(Action::is_destructive) {
             let message = "destructive actions may not follow speculate( )";
             return Err(Diagnostic::new("D_ACT_SPEC", statement.span, message));
         }

@@ -424,12 +424,13 @@ impl Sema<'_, '_> {
             ty
         } else if types.is_string_like(a) && types.is_string_like(b) {
             Ty::STRING
+        } else if types.is_pointer(b) && then.constant() == Some(0) {
+            // NULL says nothing, not even which memory the other operand points to.
+            b
         } else if types.is_pointer(a)
             && (types.pointers_agree(a, b) || otherwise.constant() == Some(0))
         {
             a
-        } else if types.is_pointer(b) && then.constant() == Some(0) {
-            b
         } else if types.compatible(a, b) {
             a
         } else {
@@ -457,21 +458,22 @@ impl Sema<'_, '_> {
         })
     }
 
-    /// Whether the operand that `?:` chooses is, or points to, memory in user space. Fails if that
-    /// depends on the condition: the result is read in one way.
+    /// Whether the operand that `?:` chooses is in user space. Fails if an object's memory depends
+    /// on the condition: the result is read in one way. A pointer is of the type of one operand.
     fn chosen_user(&self, then: &Expr, otherwise: &Expr, ty: Ty, span: Span) -> Result<bool> {
         let types = &self.state.types;
         if types.is_number(ty) || ty == Ty::STRING {
             return Ok(false);
         }
-        let is_user = |e: &Expr| e.user || types.is_pointer(e.ty) && types.is_userland(e.ty);
-        let is_null = |e: &Expr| e.constant() == Some(0);
-        let differs = is_user(then) != is_user(otherwise);
-        if differs && !is_null(then) && !is_null(otherwise) {
+        if types.is_pointer(ty) {
+            let is_null = then.constant() == Some(0);
+            return Ok(if is_null { otherwise.user } else { then.user });
+        }
+        if then.user != otherwise.user {
             let message = "operator ?: operands must both be in user space, or neither";
             return Err(Diagnostic::new("D_OP_INCOMPAT", span, message));
         }
-        Ok(then.user || otherwise.user)
+        Ok(then.user)
     }
 
     /// Fails if a condition is neither a number nor an address.

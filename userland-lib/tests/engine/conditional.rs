@@ -270,3 +270,38 @@ fn the_branch_not_taken_is_checked() {
         assert_eq!(refused.err().map(|error| error.tag), Some(tag), "{body}");
     }
 }
+
+/// NULL takes the other operand's type, and with it the memory that it points to.
+#[test]
+fn a_choice_of_null_is_read_where_the_other_is() {
+    let text = r#"
+        struct pair { int first; int second; };
+        syscall::read:entry
+        {
+            trace((arg0 ? (struct pair *)0 : (userland struct pair *)arg1)->second);
+            trace((arg0 ? 0 : (userland struct pair *)arg1)->second);
+            trace((!arg0 ? (userland struct pair *)arg1 : 0)->second);
+        }
+    "#;
+    let mut session = Session::new(&[("quiet", None)]);
+    session.enable(&compile(text));
+    session.go();
+    let pair = [1i32.to_le_bytes(), 7i32.to_le_bytes()].concat();
+    session
+        .device
+        .platform
+        .user
+        .borrow_mut()
+        .insert(0x1_0000, pair);
+    session
+        .device
+        .fire(1, "syscall::read:entry", &[0, 0x1_0000]);
+    expect!["|777"].assert_eq(&session.finish());
+}
+
+/// What comes before `speculate()` in a branch that is chosen when the program is compiled may be
+/// destructive.
+#[test]
+fn a_constant_choice_keeps_the_order_of_speculations() {
+    compile("inline int HALT = 1; self int s; BEGIN { HALT ? (stop(), speculate(self->s)) : 1; }");
+}

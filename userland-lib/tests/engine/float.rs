@@ -601,10 +601,12 @@ fn numbers_of_a_process_are_read_where_they_are() {
 #[test]
 fn a_precision_of_zero_counts_for_floating_point_alone() {
     let text = r#"
-        BEGIN { printf("%.0a %.0A %.0e %.0f %.0g %.0d %.0x\n", 1.75, 1.75, 1.75, 1.75, 1.75, 0, 0); }
+        BEGIN { printf("%.0a %.0A %.0e %.0f %.0g %.0d %.0x\n", 1.75, 1.75, 1.75, 1.75, 1.75, 0, 0);
+            printf("%.0a %.*A\n", (uintptr_t)0x1234, 0, (uintptr_t)0x1234); }
     "#;
     expect![[r#"
         |0x2p+0 0X2P+0 2e+00 2 2 0 0$
+        |0x1234 0x1234$
     "#]]
     .assert_eq(&run(&[text]));
 }
