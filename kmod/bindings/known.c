@@ -403,10 +403,14 @@ static int dtrace_known_mm_lock(struct mm_struct *mm, bool killable)
 	return 0;
 }
 
-/* Takes out a breakpoint that no other tracer wants. Uprobes take out the others themselves. */
-static void dtrace_known_hand_over(struct mm_struct *mm, struct dtrace_leftover *one, bool killable)
+/*
+ * Takes out a breakpoint that no other tracer wants. Uprobes take out the others themselves. Returns
+ * whether it has taken it out.
+ */
+static bool dtrace_known_hand_over(struct mm_struct *mm, struct dtrace_leftover *one, bool killable)
 {
 	int error = dtrace_known_guard(one->known, one->file, mm, killable);
+	bool poked = false;
 	bool is_ours = error ? error != -EINVAL && error != -EINTR : dtrace_known_others(one->known) == DTRACE_OTHERS_NONE;
 
 	/*
@@ -416,11 +420,12 @@ static void dtrace_known_hand_over(struct mm_struct *mm, struct dtrace_leftover 
 	 * read the instruction.
 	 */
 	if (is_ours && !dtrace_known_mm_lock(mm, killable)) {
-		dtrace_poke(mm, one->address, DTRACE_BREAKPOINT, one->known->code[0]);
+		poked = dtrace_poke(mm, one->address, DTRACE_BREAKPOINT, one->known->code[0]) > 0;
 		mmap_read_unlock(mm);
 	}
 	fput(one->file);
 	kfree(one);
+	return poked;
 }
 
 /*
@@ -454,7 +459,7 @@ unsigned long dtrace_known_heal(struct mm_struct *mm, struct xarray *suspects, b
 	WRITE_ONCE(*healed, !failed && list_empty(&left));
 	mmap_read_unlock(mm);
 	list_for_each_entry_safe(one, next, &left, all)
-		dtrace_known_hand_over(mm, one, killable);
+		count += dtrace_known_hand_over(mm, one, killable);
 	mmput(mm);
 	return count;
 }

@@ -689,12 +689,6 @@ impl Attached {
             }
             off
         });
-        // The nodes that are gone held these probes, which may be another's soon.
-        let before = self.probes.len();
-        let is_on = |probe: &mut ProbeRef| probe.is_live() && probe.is_armed();
-        self.probes.retain(is_on);
-        self.dues
-            .give_back(before.saturating_sub(self.probes.len()));
     }
 
     /// Frees the memory of ECBs that were taken away, as far as a grace period has passed, and

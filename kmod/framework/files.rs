@@ -27,7 +27,7 @@ use kernel::sync::{new_spinlock, SpinLock};
 
 /// Maximum number of files that are remembered. If there are more, all are forgotten, and processes
 /// wait for them anew.
-const KNOWN_MAX: usize = 16_384;
+const KNOWN_MAX: usize = 65_536;
 /// Maximum number of processes that do not wait and of which the consumer has yet to be notified.
 const TOLD_MAX: usize = 256;
 

@@ -61,8 +61,6 @@ pub struct Stale {
     pub which: Gone,
     /// Number of the process' probes that were looked at.
     pub looked_at: usize,
-    /// Number of places that were looked at to find the instructions.
-    pub work: usize,
 }
 
 /// What makes probes stale.
@@ -421,10 +419,11 @@ impl State {
     /// library. `E2BIG` if a member has used up the steps of the call.
     pub fn review(&mut self, tracer: &Tracer, pid: i32, process: &Process) -> Result<(), Refusal> {
         let (index, provider) = self.processes()?;
-        let stale = provider.review(pid.unsigned_abs(), process)?;
+        let patience = tracer.patience(self.occasion);
         // Others may have any number of places there.
-        let steps = LOOKED_UP.saturating_mul(stale.work as u64);
-        tracer.patience(self.occasion).take(steps)?;
+        let begin = |places: usize| patience.take(LOOKED_UP.saturating_mul(places as u64));
+        let stale = provider.review(pid.unsigned_abs(), process, &begin)?;
+        drop(patience);
         self.remove_stale(index, &*provider, stale);
         Ok(())
     }

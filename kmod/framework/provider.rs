@@ -123,8 +123,14 @@ pub trait Provider: Send + Sync {
     }
 
     /// Returns the instructions at which probes were [made](Self::make) in a process and which the
-    /// process has no longer.
-    fn review(&self, _pid: u32, _process: &Process) -> Result<Stale> {
+    /// process has no longer. Calls `begin` with the number of places before it looks them up, and
+    /// fails if that does.
+    fn review(
+        &self,
+        _pid: u32,
+        _process: &Process,
+        _begin: &dyn Fn(usize) -> Result,
+    ) -> Result<Stale> {
         Err(ENODEV)
     }
 

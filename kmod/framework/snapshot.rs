@@ -88,12 +88,15 @@ impl Open {
             activity,
             Activity::Active | Activity::Draining | Activity::Cooldown
         ) {
+            // No process waits for a consumer that has ended otherwise (INV-25).
+            if matches!(activity, Activity::Killed | Activity::Stopped) {
+                drop(self.holding.lock().end());
+            }
             return Err(Refusal::new(EINVAL, "the tracing is not running"));
         }
         answerable(arg)?;
-        // No process waits for a consumer that stops (INV-25).
-        let holder = self.holding.lock().end();
-        drop(holder);
+        // Nor for one that stops.
+        drop(self.holding.lock().end());
         let tracer = &self.consumer.tracer;
         self.consumer.framework.enter(tracer)?.settle();
         engine.cool_down();

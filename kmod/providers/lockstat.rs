@@ -165,9 +165,9 @@ fn end_wait(passage: &Passage<'_>, lock: u64, now: u64) {
     };
     // Only the lower 56 bits of the time were stored. They tell the difference of any two times that
     // are less than a year apart; a clock of another CPU may be a little behind.
-    let time = (now << FLAGS_BITS).wrapping_sub(begun) as i64 >> FLAGS_BITS;
-    let time = time.max(0) as u64;
     let flags = begun & ((1 << FLAGS_BITS) - 1);
+    let time = (now << FLAGS_BITS).wrapping_sub(begun & !flags) as i64 >> FLAGS_BITS;
+    let time = time.max(0) as u64;
     let Some(wait) = Wait::of(flags) else {
         return;
     };

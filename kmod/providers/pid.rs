@@ -92,8 +92,13 @@ impl Provider for Pid {
         self.processes.lock().abandoned()
     }
 
-    fn review(&self, pid: u32, process: &Process) -> Result<Stale> {
-        self.processes.lock().review(pid, process)
+    fn review(
+        &self,
+        pid: u32,
+        process: &Process,
+        begin: &dyn Fn(usize) -> Result,
+    ) -> Result<Stale> {
+        self.processes.lock().review(pid, process, begin)
     }
 
     fn unregister(&self, process: &Process, number: u32) -> Option<Stale> {

@@ -6,12 +6,10 @@
 
 mod common;
 
-use common::asm::{asm_with, bytes};
 use common::machine::TestMachine;
-use common::{action, clause, config, cpu, tracing, Bench, Steps, PROBE};
+use common::{config, cpu, tracing, Steps, PROBE};
 use dtrace_engine::mem::alloc::{fail_after, limit, live};
 use dtrace_engine::{Consumer, Errno, Which};
-use dtrace_uapi::action::Action;
 use dtrace_uapi::option::{Opt, BUFPOLICY_RING, BUFPOLICY_SWITCH};
 use proptest::prelude::*;
 use std::cell::Cell;
@@ -119,34 +117,6 @@ fn a_single_cpu_is_traced() {
         assert_eq!((s.data.len(), s.drops), (32, 0))
     })
     .unwrap();
-}
-
-/// A record that needs more room than a ring may drop records for at once is dropped; the next one
-/// finds room.
-#[test]
-fn a_ring_drops_no_end_of_records_for_one() {
-    const SIZE: usize = 3 << 20;
-    const LARGE: usize = SIZE - (4 << 10);
-    let consumer = Consumer::new(config()).unwrap();
-    consumer.set_option(Opt::Bufpolicy, BUFPOLICY_RING).unwrap();
-    consumer.set_option(Opt::Bufsize, SIZE as u64).unwrap();
-    let large = asm_with("setx 4096, %r1\n ret %r1", bytes(LARGE as u32), &[]);
-    let large = clause(None, vec![action(Action::Difexpr, large)]);
-    let mut b = Bench::with(consumer, vec![clause(None, vec![]), large]);
-    b.m.kernel.insert(4096, vec![1; LARGE]);
-    let fire = |ecb: usize| b.consumer.fire(&cpu(0), b.ecbs[ecb], &b.m);
-    for n in 0..100_000 {
-        b.m.now.set(n);
-        assert_eq!(fire(0), None);
-    }
-    for n in 100_000..100_006 {
-        b.m.now.set(n);
-        assert_eq!(fire(1), None);
-    }
-    b.consumer.stop();
-    let (data, drops) = b.read(Which::Principal);
-    assert!((2..5).contains(&drops), "{drops}");
-    assert!(data.len() > LARGE);
 }
 
 /// A CPU that comes online later is admitted and gets its buffers. If there is no memory for them,

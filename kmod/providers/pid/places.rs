@@ -47,6 +47,8 @@ struct Place {
     site: Arc<Site>,
     /// The kinds, as bits, of the probes that an order makes here.
     claimed: Cell<u8>,
+    /// How many probes it makes here of kinds that there is one of already.
+    further: Cell<usize>,
     /// The number of its probes.
     probes: u32,
     /// How many of its probes and listeners are armed.
@@ -67,6 +69,7 @@ impl Place {
         Ok(Self {
             site: Arc::new(site, GFP_KERNEL)?,
             claimed: Cell::new(0),
+            further: Cell::new(0),
             probes: 0,
             armed: 0,
             carrier: None,
@@ -118,7 +121,7 @@ impl Made {
         for address in &self.places {
             let place = find(places, *address).and_then(|at| places.get(at));
             if let Some(place) = place {
-                place.site.remove(self.kind);
+                place.site.remove(self.kind, self.probe);
             }
         }
     }
@@ -309,6 +312,9 @@ impl Processes {
     /// Removes all consumers from processes that had ended at the last check. Does so only after
     /// [`MADE`] probes and [`PAUSE`] since then.
     pub fn tidy(&mut self) {
+        // Nothing tells that a process has ended that only listeners have.
+        let is_left = |w: &Watched| w.shares.is_empty() && w.process.is_over();
+        self.has_changed |= self.all.iter().any(is_left);
         let now = clock::monotonic();
         if self.made < MADE || now.saturating_sub(self.looked) < PAUSE {
             return;
@@ -338,6 +344,7 @@ impl Processes {
         let old = there.map_or(&[][..], |watched| &watched.places);
         for place in [fresh.as_slice(), old].into_iter().flatten() {
             place.claimed.set(0);
+            place.further.set(0);
         }
         self.commit(order, &mut fresh, more?)?;
         Ok(())
@@ -610,22 +617,30 @@ fn two_probes() -> Refusal {
     Refusal::new(EEXIST, "two probes are at one instruction")
 }
 
-/// Claims places for a new probe of a kind. A site has room for one probe of each kind, so `EEXIST`:
-/// one of them has a probe of that kind, under another name, or is about to get one.
+/// Claims places for a new probe of a kind. A site has room for one probe of each kind and for some
+/// further ones. `EEXIST`: a place has a USDT probe, under another name, or is about to get one;
+/// `ENOSPC`: it has too many probes.
 fn claim(kind: u32, addresses: &[u64], all: [&[Place]; 2]) -> Result<(), Refusal> {
     let bit = 1u8.checked_shl(kind).ok_or(EINVAL)?;
-    // A probe may have a place twice.
+    let mut last = None;
     for address in addresses {
+        // A probe may have a place twice, one after the other.
+        if last.replace(*address) == Some(*address) {
+            continue;
+        }
         let place = place_at(all, *address).ok_or(EINVAL)?;
-        if place.site.has(kind) || place.claimed.get() & bit != 0 {
+        if !place.site.has(kind) && place.claimed.get() & bit == 0 {
+            place.claimed.set(place.claimed.get() | bit);
+            continue;
+        }
+        if kind == USDT {
             return Err(two_probes());
         }
-    }
-    for place in addresses
-        .iter()
-        .filter_map(|address| place_at(all, *address))
-    {
-        place.claimed.set(place.claimed.get() | bit);
+        place.further.set(place.further.get().saturating_add(1));
+        if !place.site.make_room(kind, place.further.get())? {
+            let why = "too many probes are at one instruction";
+            return Err(Refusal::new(ENOSPC, why));
+        }
     }
     Ok(())
 }

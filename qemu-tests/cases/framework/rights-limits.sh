@@ -63,7 +63,7 @@ start 65533
 setpriv --reuid 65533 --regid 77 --clear-groups device-check place $one "$text" 100 </dev/null
 give_up $first
 echo where root traces
-# An instruction has room for one probe of a kind: the member is refused where root has one.
+# An instruction has room for a member's probe beside root's.
 keep device-check place $mine "$(printf %x $((0x$mine_text + 2000)))" 1 && root=$kept
 "${member[@]}" $mine "$(printf %x $((0x$mine_text + 2000)))" 1 </dev/null
 keep "${member[@]}" $mine "$mine_text" 100 && first=$kept

@@ -427,11 +427,10 @@ impl Sema<'_, '_> {
         } else if types.is_pointer(b) && then.constant() == Some(0) {
             // NULL says nothing, not even which memory the other operand points to.
             b
-        } else if types.is_pointer(a)
-            && (types.pointers_agree(a, b) || otherwise.constant() == Some(0))
+        } else if types.compatible(a, b)
+            || types.is_pointer(a)
+                && (types.pointers_agree(a, b) || otherwise.constant() == Some(0))
         {
-            a
-        } else if types.compatible(a, b) {
             a
         } else {
             let message = "operator ?: operands must have compatible types";

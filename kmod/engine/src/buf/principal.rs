@@ -16,17 +16,13 @@
 //! as a record ends within the size itself, no charge has to be computed.
 
 use super::{set_half, Aside};
-use crate::budget::{CLEARED, LET_GO, PORTION};
+use crate::budget::{CLEARED, LET_GO};
 use crate::error::NoMem;
 use crate::mem::alloc::Bytes;
 use dtrace_uapi::ioctl::RECORD_TIME;
 use dtrace_uapi::limits::buffer_room;
 use dtrace_uapi::option::{BUFPOLICY_FILL, BUFPOLICY_RING, BUFPOLICY_SWITCH};
 use dtrace_uapi::types::Epid;
-
-/// Most old records that a ring drops to make room for one: about eight portions of work. If the
-/// record needs more room than that gives, it is dropped.
-const PASSED_MAX: usize = (8 * PORTION / LET_GO) as usize;
 
 /// Size of padding in bytes: an EPID of 0 without a time.
 const PADDING: usize = size_of::<Epid>();
@@ -283,14 +279,7 @@ impl Principal {
             let charged = charge(end, self.records + records);
             let in_the_way =
                 |oldest: Oldest| oldest.at < end || charge(oldest.at, oldest.before) < charged;
-            let mut passed = 0;
             while oldest.at < self.end && in_the_way(oldest) {
-                if passed == PASSED_MAX {
-                    self.wrapped = Some(oldest);
-                    self.drops += 1;
-                    return None;
-                }
-                passed += 1;
                 let record = self.mem.get(oldest.at..self.end).unwrap_or(&[]);
                 let size = oldest_size(record).max(PADDING);
                 oldest.before += usize::from(size > PADDING);

@@ -372,7 +372,7 @@ impl Consumer {
         if self.may_see(run, m) {
             match run.cpus.enter(cpu) {
                 Some(mut state) => state.out.principal.count_drops(n),
-                None => run.miss(cpu.index()),
+                None => (0..n).for_each(|_| run.miss(cpu.index())),
             }
         }
     }

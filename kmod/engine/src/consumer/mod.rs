@@ -264,8 +264,9 @@ impl Consumer {
         self.config.privileges
     }
 
-    /// Takes the lock. Other tasks than the consumer's own hold it for a moment, to look something
-    /// up; it is worth waiting for that.
+    /// Takes the lock, for a call of the consumer's own. Other tasks hold the lock for a moment only,
+    /// to look something up, and this waits for them. They do not wait: the consumer's calls may
+    /// hold the lock for long.
     fn control(&self) -> Result<Guard<'_, Control>, Reason> {
         for _ in 0..TRIES {
             if let Some(control) = self.control.take() {
@@ -441,8 +442,9 @@ impl Consumer {
         match self.run.get() {
             Some(run) => reads(&run.clauses),
             None => self
-                .control()
-                .map_or(true, |control| reads(&control.clauses)),
+                .control
+                .take()
+                .is_none_or(|control| reads(&control.clauses)),
         }
     }
 

@@ -35,6 +35,10 @@ static NOTES: [[AtomicU64; WAYS]; SETS] = [const { [const { AtomicU64::new(0) };
 /// would disturb each other only for a thread of the same number.
 static LAST: AtomicU32 = AtomicU32::new(0);
 
+/// Which slot of a full set is overwritten next: notes of threads that have gone another way, or
+/// ended, must not fill the table for good.
+static VICTIM: AtomicU32 = AtomicU32::new(0);
+
 /// What the current thread has fired at a site since it last executed the instruction.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Fired {
@@ -74,7 +78,8 @@ impl Notes {
             let set = self.set();
             let mine = set.iter().find(|way| is_mine(way.load(Ordering::Relaxed)));
             let free = || set.iter().find(|way| way.load(Ordering::Relaxed) == 0);
-            let Some(way) = mine.or_else(free).or(set.last()) else {
+            let victim = || set.get(VICTIM.fetch_add(1, Ordering::Relaxed) as usize % WAYS);
+            let Some(way) = mine.or_else(free).or_else(victim) else {
                 return;
             };
             let old = way.load(Ordering::Relaxed);
@@ -112,6 +117,9 @@ impl Notes {
 
     fn remove(&self, note: u64) -> bool {
         let is_removed = |way: &AtomicU64| {
+            if way.load(Ordering::Relaxed) != note {
+                return false;
+            }
             let taken = way.compare_exchange(note, 0, Ordering::Relaxed, Ordering::Relaxed);
             taken.is_ok()
         };
@@ -141,5 +149,20 @@ impl Notes {
         NOTES
             .get(hash as usize % SETS)
             .map_or(&[], |set| set.as_slice())
+    }
+}
+
+impl Drop for Notes {
+    fn drop(&mut self) {
+        if self.count.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        for way in NOTES.iter().flatten() {
+            let note = way.load(Ordering::Relaxed);
+            if note >> SITE == u64::from(self.site) {
+                // If this fails the note is another site's by now.
+                let _ = way.compare_exchange(note, 0, Ordering::Relaxed, Ordering::Relaxed);
+            }
+        }
     }
 }

@@ -17,9 +17,16 @@ use kernel::prelude::*;
 
 impl Processes {
     /// The addresses of the places that a process no longer has, in order.
-    pub fn review(&self, pid: u32, process: &Process) -> Result<Stale> {
+    /// `begin` is called with the number of places before they are looked up.
+    pub fn review(
+        &self,
+        pid: u32,
+        process: &Process,
+        begin: &dyn Fn(usize) -> Result,
+    ) -> Result<Stale> {
         let mut addresses = KVVec::new();
         let watched = self.find(pid).filter(|w| w.process.is(process));
+        begin(watched.map_or(0, |watched| watched.places.len()))?;
         for place in watched.map_or(&[][..], |watched| &watched.places) {
             let Place { site, .. } = place;
             if !site.text.is_at(process, site.address) {
@@ -30,7 +37,6 @@ impl Processes {
             pid,
             which: Gone::Instructions(addresses),
             looked_at: 0,
-            work: watched.map_or(0, |watched| watched.places.len()),
         })
     }
 
@@ -46,7 +52,6 @@ impl Processes {
             pid: self.all.iter().find(has_any)?.number,
             which: Gone::Registration(number),
             looked_at: 0,
-            work: 0,
         })
     }
 

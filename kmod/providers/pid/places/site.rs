@@ -22,7 +22,7 @@ use crate::sys::process::Text;
 use crate::sys::regs::Regs;
 use crate::sys::staticref::StaticRef;
 use core::ops::Range;
-use core::sync::atomic::{AtomicU64, AtomicU8, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, AtomicU8, Ordering};
 use dtrace_uapi::process::{ADDRESS, ENTRY, LINE, OFFSET, RETURN, USDT};
 use kernel::alloc::KBox;
 use kernel::prelude::*;
@@ -40,6 +40,35 @@ const OTHERS: u8 = 1;
 const ANSWERS: u8 = 2;
 /// The site has had a listener.
 const LISTENERS: u8 = 4;
+/// The site has had several probes of one kind.
+const FURTHER: u8 = 8;
+
+/// How many probes a site may have beyond one of each kind.
+const FURTHER_MAX: usize = 8;
+
+/// Room for a further probe of a kind: consumers may know a function by different names.
+struct Further {
+    /// [`NO_KIND`], or the kind for good, so that whoever finds the kind finds a probe of it.
+    kind: AtomicU32,
+    probe: StaticRef<Probe>,
+}
+
+const NO_KIND: u32 = u32::MAX;
+
+impl Further {
+    const fn new() -> Self {
+        Self {
+            kind: AtomicU32::new(NO_KIND),
+            probe: StaticRef::none(),
+        }
+    }
+
+    /// Whether a probe of a kind can be added.
+    fn has_room(&self, kind: u32) -> bool {
+        let its = self.kind.load(Ordering::Relaxed);
+        (its == NO_KIND || its == kind) && self.probe.get().is_none()
+    }
+}
 
 /// An instruction of a process that probes may be at.
 pub struct Site {
@@ -50,8 +79,10 @@ pub struct Site {
     probes: [StaticRef<Probe>; KINDS],
     /// The addresses of the function that the return probe belongs to. Stored before that probe is.
     function: [AtomicU64; 2],
+    /// Further probes of kinds that it has one of already. Made before the first is added.
+    further: SetOnce<KBox<[Further; FURTHER_MAX]>>,
     /// What it has ever had besides entry and return probes: [`OTHERS`], [`ANSWERS`],
-    /// [`LISTENERS`]. If this is 0, only an entry probe can fire before the instruction.
+    /// [`LISTENERS`], [`FURTHER`]. If this is 0, only an entry probe can fire before the instruction.
     extras: AtomicU8,
     /// What is known of its USDT probe. Set before that probe is, and only once.
     mark: SetOnce<KBox<Mark>>,
@@ -71,6 +102,7 @@ impl Site {
             text,
             probes: [const { StaticRef::none() }; KINDS],
             function: [const { AtomicU64::new(0) }; 2],
+            further: SetOnce::new(),
             extras: AtomicU8::new(0),
             mark: SetOnce::new(),
             listeners: SetOnce::new(),
@@ -78,16 +110,54 @@ impl Site {
         }
     }
 
-    /// Removes its probe of a kind.
-    pub fn remove(&self, kind: u32) {
-        if let Some(slot) = self.probes.get(kind as usize) {
+    /// Removes a probe of a kind.
+    pub fn remove(&self, kind: u32, probe: ProbeRef) {
+        let first = self.probes.get(kind as usize).into_iter();
+        let further = self.slots().iter().map(|slot| &slot.probe);
+        let is_it = |slot: &&StaticRef<Probe>| slot.get().is_some_and(|it| it.id() == probe.id());
+        if let Some(slot) = Iterator::chain(first, further).find(is_it) {
             slot.set(None);
         }
     }
 
-    /// Whether it has a probe of a kind.
+    /// Whether its first probe of a kind is there.
     pub fn has(&self, kind: u32) -> bool {
         self.probe(kind).is_some()
+    }
+
+    /// Whether there is room for `n` further probes of a kind, beyond the first.
+    pub fn make_room(&self, kind: u32, n: usize) -> Result<bool> {
+        if self.further.as_ref().is_none() {
+            // Calls of the provider do not overlap, so nothing else sets this.
+            self.further.populate(KBox::new(
+                [const { Further::new() }; FURTHER_MAX],
+                GFP_KERNEL,
+            )?);
+        }
+        let room = self.slots().iter().filter(|slot| slot.has_room(kind));
+        Ok(room.count() >= n)
+    }
+
+    fn slots(&self) -> &[Further] {
+        self.further.as_ref().map_or(&[], |slots| slots.as_slice())
+    }
+
+    /// The probes of a kind beyond the first.
+    fn further(&self, kind: u32) -> impl Iterator<Item = ProbeRef> + '_ {
+        let slots = self.slots().iter();
+        let of_kind = slots.filter(move |slot| slot.kind.load(Ordering::Relaxed) == kind);
+        of_kind.filter_map(|slot| slot.probe.get())
+    }
+
+    /// All probes of a kind.
+    fn each(&self, kind: u32) -> impl Iterator<Item = ProbeRef> + '_ {
+        Iterator::chain(self.probe(kind).into_iter(), self.further(kind))
+    }
+
+    /// All its probes.
+    pub fn all_probes(&self) -> impl Iterator<Item = ProbeRef> + '_ {
+        let further = self.slots().iter().map(|slot| &slot.probe);
+        Iterator::chain(self.probes.iter(), further).filter_map(StaticRef::get)
     }
 
     /// What is known of its USDT probe.
@@ -133,7 +203,7 @@ impl Site {
             listeners.tell();
         }
         self.bare(ADDRESS);
-        if let Some(probe) = self.probe(ENTRY) {
+        for probe in self.each(ENTRY) {
             entered(probe, regs);
         }
         if let Some(probe) = self.probe(USDT) {
@@ -143,12 +213,10 @@ impl Site {
         self.bare(LINE);
     }
 
-    /// Fires a probe without arguments.
+    /// Fires the probes of a kind that has no arguments.
     #[inline(always)]
     fn bare(&self, kind: u32) {
-        if let Some(probe) = self.probe(kind) {
-            fire_bare(probe);
-        }
+        self.each(kind).for_each(fire_bare);
     }
 
     fn marked(&self, probe: ProbeRef, regs: &Regs) {
@@ -181,12 +249,12 @@ impl Site {
     fn missing(&self, regs: &Regs) -> Option<Span> {
         let called = FireArgs::new(Args::Called(regs)).in_program();
         let bare = FireArgs::new(Args::Words(&[])).in_program();
-        self.probe(ENTRY)
-            .and_then(|probe| rehearse(probe, &called))
+        self.each(ENTRY)
+            .find_map(|probe| rehearse(probe, &called))
             .or_else(|| self.missing_of_mark(regs))
             .or_else(|| {
                 let others = [OFFSET, ADDRESS, LINE];
-                let mut others = others.iter().filter_map(|kind| self.probe(*kind));
+                let mut others = others.iter().flat_map(|kind| self.each(*kind));
                 others.find_map(|probe| rehearse(probe, &bare))
             })
             .or_else(|| self.missing_of_return(regs))
@@ -201,7 +269,7 @@ impl Site {
     }
 
     fn missing_of_return(&self, regs: &Regs) -> Option<Span> {
-        let probe = self.probe(RETURN)?;
+        self.each(RETURN).next()?;
         let step = self.instruction.step(regs);
         let Leaving::Yes = self.leaves(step.as_ref().map(Step::ip)) else {
             return None;
@@ -211,7 +279,8 @@ impl Site {
             step.apply(&mut after);
         }
         let words = self.return_words(&after);
-        rehearse(probe, &FireArgs::new(Args::Returned(&words)).in_program())
+        let args = FireArgs::new(Args::Returned(&words)).in_program();
+        self.each(RETURN).find_map(|probe| rehearse(probe, &args))
     }
 
     /// Whether the program is to come here again, after it has waited for memory that a clause
@@ -245,19 +314,25 @@ impl Site {
     /// after the instruction.
     #[inline]
     fn after(&self, regs: &Regs) {
-        if let Some(probe) = self.probe(RETURN) {
+        if self.probe(RETURN).is_some() || self.extras() & FURTHER != 0 {
             let leaves = || matches!(self.leaves(Some(regs.ip())), Leaving::Yes);
             if self.instruction.is_return() || leaves() {
-                self.returned(probe, regs);
+                self.returned(regs);
             }
         }
     }
 
-    /// Fires the return probe, with the registers after the instruction.
+    /// Fires the return probes, with the registers after the instruction.
     #[inline(never)]
-    fn returned(&self, probe: ProbeRef, regs: &Regs) {
+    fn returned(&self, regs: &Regs) {
         let words = self.return_words(regs);
-        fire(probe, &FireArgs::new(Args::Returned(&words)).in_program());
+        let args = FireArgs::new(Args::Returned(&words)).in_program();
+        if let Some(probe) = self.probe(RETURN) {
+            fire(probe, &args);
+        }
+        if self.extras() & FURTHER != 0 {
+            self.further(RETURN).for_each(|probe| fire(probe, &args));
+        }
     }
 
     /// The arguments of a return: the offset in the function, and the two registers of its result.
@@ -275,24 +350,20 @@ impl Site {
             self.before(extras, stopped.regs());
             self.answer(extras, stopped);
         }
-        let probe = match fired {
-            Fired::All => None,
-            _ => self.probe(RETURN),
-        };
-        let Some(probe) = probe else {
+        if fired == Fired::All || self.each(RETURN).next().is_none() {
             return;
-        };
+        }
         let step = self.instruction.step(stopped.regs());
         match (self.leaves(step.as_ref().map(Step::ip)), step) {
             (Leaving::No, _) => {}
-            (Leaving::Unknown, _) => lose(probe, 1),
-            (Leaving::Yes, None) => self.returned(probe, stopped.regs()),
+            (Leaving::Unknown, _) => self.each(RETURN).for_each(|probe| lose(probe, 1)),
+            (Leaving::Yes, None) => self.returned(stopped.regs()),
             (Leaving::Yes, Some(step)) => {
                 // Change the registers only while the probe fires, because the instruction is
                 // executed later.
                 let before = *stopped.regs();
                 step.apply(stopped.regs_mut());
-                self.returned(probe, stopped.regs());
+                self.returned(stopped.regs());
                 *stopped.regs_mut() = before;
             }
         }
@@ -321,9 +392,14 @@ impl Site {
         listeners.is_some_and(|listeners| !listeners.is_empty())
     }
 
-    /// Adds a probe. Replaces a probe of the same kind.
+    /// Adds a probe. If there is one of the kind already, the caller has made sure that there is
+    /// room for a further one.
     pub fn add(&self, made: &Made) {
-        if made.kind == RETURN {
+        // A probe may have a place twice.
+        if self.each(made.kind).any(|it| it.id() == made.probe.id()) {
+            return;
+        }
+        if made.kind == RETURN && self.each(RETURN).next().is_none() {
             let [start, end] = &self.function;
             start.store(made.function.start, Ordering::Relaxed);
             end.store(made.function.end, Ordering::Relaxed);
@@ -335,8 +411,13 @@ impl Site {
             let extras = OTHERS | extra(answers, ANSWERS);
             self.extras.fetch_or(extras, Ordering::Relaxed);
         }
-        if let Some(slot) = self.probes.get(made.kind as usize) {
+        let first = self.probes.get(made.kind as usize);
+        if let Some(slot) = first.filter(|slot| slot.get().is_none()) {
             slot.set(Some(made.probe));
+        } else if let Some(slot) = self.slots().iter().find(|slot| slot.has_room(made.kind)) {
+            self.extras.fetch_or(FURTHER, Ordering::Relaxed);
+            slot.kind.store(made.kind, Ordering::Relaxed);
+            slot.probe.set(Some(made.probe));
         }
     }
 }
@@ -476,9 +557,7 @@ impl Hit for At {
 
     fn lose(&self) {
         let _seen = rcu::read_lock();
-        for probe in self.0.probes.iter().filter_map(StaticRef::get) {
-            miss(probe);
-        }
+        self.0.all_probes().for_each(miss);
         if let Some(listeners) = self.0.listeners.as_ref() {
             listeners.lose();
         }

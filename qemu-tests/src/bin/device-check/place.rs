@@ -66,7 +66,7 @@ pub fn names(args: &[String]) -> Result<(), String> {
         "\u{9b}2J".as_bytes(),
         "\u{202e}a".as_bytes(),
     ];
-    // An instruction has room for one probe of a kind.
+    // An instruction has room for few probes of a kind.
     let mut addresses = address..;
     for text in texts {
         let answers = (0..3).zip(&mut addresses).map(|(part, address)| {

@@ -22,7 +22,7 @@ macro_rules! steps {
     ($($n:literal)*) => { [$(step::<$n>),*] };
 }
 
-/// An instruction has room for one probe of each kind, so there are as many functions as a request
+/// An instruction has room for few probes of each kind, so there are as many functions as a request
 /// has probes.
 const STEPS: [extern "C" fn(u64) -> u64; 64] = steps![
     0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32
