@@ -204,7 +204,7 @@ mod tests {
                 8     action Difexpr records for statement 1
                 8       load from user space : char
                 8         retype : uintptr_t, in user space
-                8           retype : struct pair *, in user space
+                8           retype : userland struct pair *, in user space
                 8             Arg1 : int64_t
                 9     action Difexpr evaluates
                 9       x[] = : int
