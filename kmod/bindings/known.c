@@ -430,8 +430,8 @@ static bool dtrace_known_hand_over(struct mm_struct *mm, struct dtrace_leftover 
 
 /*
  * Takes all breakpoints out of a memory that may be ours: those at suspected places, or, if
- * `suspects` is NULL, at all known ones. Returns how many it has taken out, those not counted that
- * uprobes may want. None that is left in the memory is wanted. Those that uprobes may want they take out when they are hit, or when the places
+ * `suspects` is NULL, at all known ones. Returns how many it has taken out; those that are left to
+ * uprobes do not count. None that is left in the memory is wanted. Those that uprobes may want they take out when they are hit, or when the places
  * are forgotten. If there are none of those and nothing has failed, *healed becomes true, before
  * the memory can be copied again. May sleep; takes the mmap lock. `killable`: a program waits for
  * locks, which others may hold for as long as they like; if it is killed, breakpoints remain.

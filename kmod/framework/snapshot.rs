@@ -90,13 +90,15 @@ impl Open {
         ) {
             // No process waits for a consumer that has ended otherwise (INV-25).
             if matches!(activity, Activity::Killed | Activity::Stopped) {
-                drop(self.holding.lock().end());
+                let holder = self.holding.lock().end();
+                drop(holder);
             }
             return Err(Refusal::new(EINVAL, "the tracing is not running"));
         }
         answerable(arg)?;
         // Nor for one that stops.
-        drop(self.holding.lock().end());
+        let holder = self.holding.lock().end();
+        drop(holder);
         let tracer = &self.consumer.tracer;
         self.consumer.framework.enter(tracer)?.settle();
         engine.cool_down();

@@ -5,12 +5,12 @@
 //! are here as well.
 //!
 //! A consumer names the probes and gives the instructions of the process at which they fire
-//! ([`Order`]). A process here has *places*, one for each of these instructions. A place has at
-//! most one probe of each kind: the entry of a function, a return from it, an instruction named by
-//! its offset in the function, one named by its address, a USDT probe, and a source line. A place
-//! has a breakpoint ([`Carrier`](crate::sys::breakpoint::Carrier)) while any of its probes is
-//! enabled or a consumer listens there ([`Listeners`](crate::framework::Listeners)). The breakpoint
-//! is in this process and in no other.
+//! ([`Order`]). A process here has *places*, one for each of these instructions. A place has probes
+//! of several kinds, and few of each kind: the entry of a function, a return from it, an
+//! instruction named by its offset in the function, one named by its address, a USDT probe, and a
+//! source line. A place has a breakpoint ([`Carrier`](crate::sys::breakpoint::Carrier)) while any
+//! of its probes is enabled or a consumer listens there
+//! ([`Listeners`](crate::framework::Listeners)). The breakpoint is in this process and in no other.
 //!
 //! A return fires where the function leaves by a `ret` or by a jump out of it, with the registers
 //! as they are after that instruction. No return address is ever replaced.

@@ -49,6 +49,8 @@ struct Place {
     claimed: Cell<u8>,
     /// How many probes it makes here of kinds that there is one of already.
     further: Cell<usize>,
+    /// The probe that it has made here last, counted from 1.
+    claimer: Cell<usize>,
     /// The number of its probes.
     probes: u32,
     /// How many of its probes and listeners are armed.
@@ -70,6 +72,7 @@ impl Place {
             site: Arc::new(site, GFP_KERNEL)?,
             claimed: Cell::new(0),
             further: Cell::new(0),
+            claimer: Cell::new(0),
             probes: 0,
             armed: 0,
             carrier: None,
@@ -345,6 +348,7 @@ impl Processes {
         for place in [fresh.as_slice(), old].into_iter().flatten() {
             place.claimed.set(0);
             place.further.set(0);
+            place.claimer.set(0);
         }
         self.commit(order, &mut fresh, more?)?;
         Ok(())
@@ -383,7 +387,7 @@ impl Processes {
             };
             let places = addresses(order, &ordered)?;
             more.charge.add(places.len())?;
-            claim(ordered.kind, &places, [fresh, old])?;
+            claim(made.saturating_add(1), ordered.kind, &places, [fresh, old])?;
             let mut loads = false;
             if let Some(usdt) = &ordered.usdt {
                 mark_all(|n| Mark::new(usdt, n), &places, [fresh, old])?;
@@ -617,18 +621,17 @@ fn two_probes() -> Refusal {
     Refusal::new(EEXIST, "two probes are at one instruction")
 }
 
-/// Claims places for a new probe of a kind. A site has room for one probe of each kind and for some
+/// Claims places for a new probe of a kind, which is the `claimer`th of the order. A site has room for one probe of each kind and for some
 /// further ones. `EEXIST`: a place has a USDT probe, under another name, or is about to get one;
 /// `ENOSPC`: it has too many probes.
-fn claim(kind: u32, addresses: &[u64], all: [&[Place]; 2]) -> Result<(), Refusal> {
+fn claim(claimer: usize, kind: u32, addresses: &[u64], all: [&[Place]; 2]) -> Result<(), Refusal> {
     let bit = 1u8.checked_shl(kind).ok_or(EINVAL)?;
-    let mut last = None;
     for address in addresses {
-        // A probe may have a place twice, one after the other.
-        if last.replace(*address) == Some(*address) {
+        let place = place_at(all, *address).ok_or(EINVAL)?;
+        // A probe may have a place twice.
+        if place.claimer.replace(claimer) == claimer {
             continue;
         }
-        let place = place_at(all, *address).ok_or(EINVAL)?;
         if !place.site.has(kind) && place.claimed.get() & bit == 0 {
             place.claimed.set(place.claimed.get() | bit);
             continue;

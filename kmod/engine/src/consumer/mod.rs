@@ -265,8 +265,8 @@ impl Consumer {
     }
 
     /// Takes the lock, for a call of the consumer's own. Other tasks hold the lock for a moment only,
-    /// to look something up, and this waits for them. They do not wait: the consumer's calls may
-    /// hold the lock for long.
+    /// to look something up, and this waits for them for a moment. The consumer's calls may hold it
+    /// for long, so who has the framework's mutex must not wait ([`reads_user`](Self::reads_user)).
     fn control(&self) -> Result<Guard<'_, Control>, Reason> {
         for _ in 0..TRIES {
             if let Some(control) = self.control.take() {

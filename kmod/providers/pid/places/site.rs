@@ -51,15 +51,38 @@ struct Further {
     /// [`NO_KIND`], or the kind for good, so that whoever finds the kind finds a probe of it.
     kind: AtomicU32,
     probe: StaticRef<Probe>,
+    /// As [`Site::function`].
+    function: Addresses,
 }
 
 const NO_KIND: u32 = u32::MAX;
+
+/// The addresses of the function that a return probe belongs to. Stored before that probe is.
+struct Addresses([AtomicU64; 2]);
+
+impl Addresses {
+    const fn new() -> Self {
+        Self([const { AtomicU64::new(0) }; 2])
+    }
+
+    fn set(&self, range: &Range<u64>) {
+        let [start, end] = &self.0;
+        start.store(range.start, Ordering::Relaxed);
+        end.store(range.end, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> Range<u64> {
+        let [start, end] = &self.0;
+        start.load(Ordering::Relaxed)..end.load(Ordering::Relaxed)
+    }
+}
 
 impl Further {
     const fn new() -> Self {
         Self {
             kind: AtomicU32::new(NO_KIND),
             probe: StaticRef::none(),
+            function: Addresses::new(),
         }
     }
 
@@ -77,8 +100,8 @@ pub struct Site {
     pub text: Text,
     /// Its probes by kind.
     probes: [StaticRef<Probe>; KINDS],
-    /// The addresses of the function that the return probe belongs to. Stored before that probe is.
-    function: [AtomicU64; 2],
+    /// Of its first return probe.
+    function: Addresses,
     /// Further probes of kinds that it has one of already. Made before the first is added.
     further: SetOnce<KBox<[Further; FURTHER_MAX]>>,
     /// What it has ever had besides entry and return probes: [`OTHERS`], [`ANSWERS`],
@@ -101,7 +124,7 @@ impl Site {
             instruction,
             text,
             probes: [const { StaticRef::none() }; KINDS],
-            function: [const { AtomicU64::new(0) }; 2],
+            function: Addresses::new(),
             further: SetOnce::new(),
             extras: AtomicU8::new(0),
             mark: SetOnce::new(),
@@ -174,9 +197,16 @@ impl Site {
         self.probes.get(kind as usize)?.get()
     }
 
-    fn function(&self) -> Range<u64> {
-        let [start, end] = &self.function;
-        start.load(Ordering::Relaxed)..end.load(Ordering::Relaxed)
+    /// Its return probes, each with the addresses of its function.
+    fn returns(&self) -> impl Iterator<Item = (ProbeRef, Range<u64>)> + '_ {
+        let first = self.probe(RETURN).map(|probe| (probe, self.function.get()));
+        Iterator::chain(first.into_iter(), self.further_returns())
+    }
+
+    fn further_returns(&self) -> impl Iterator<Item = (ProbeRef, Range<u64>)> + '_ {
+        let slots = self.slots().iter();
+        let returns = slots.filter(|slot| slot.kind.load(Ordering::Relaxed) == RETURN);
+        returns.filter_map(|slot| Some((slot.probe.get()?, slot.function.get())))
     }
 
     /// What it has ever had besides entry and return probes.
@@ -269,18 +299,20 @@ impl Site {
     }
 
     fn missing_of_return(&self, regs: &Regs) -> Option<Span> {
-        self.each(RETURN).next()?;
+        self.returns().next()?;
         let step = self.instruction.step(regs);
-        let Leaving::Yes = self.leaves(step.as_ref().map(Step::ip)) else {
-            return None;
-        };
+        let to = step.as_ref().map(Step::ip);
         let mut after = *regs;
         if let Some(step) = step {
             step.apply(&mut after);
         }
-        let words = self.return_words(&after);
-        let args = FireArgs::new(Args::Returned(&words)).in_program();
-        self.each(RETURN).find_map(|probe| rehearse(probe, &args))
+        self.returns().find_map(|(probe, function)| {
+            let Leaving::Yes = self.leaves(&function, to) else {
+                return None;
+            };
+            let words = self.return_words(&function, &after);
+            rehearse(probe, &FireArgs::new(Args::Returned(&words)).in_program())
+        })
     }
 
     /// Whether the program is to come here again, after it has waited for memory that a clause
@@ -305,39 +337,49 @@ impl Site {
         faults::bring_all(missing, Span::bring);
     }
 
-    /// Whether the function ends with this instruction, if the program goes on at `to`.
-    fn leaves(&self, to: Option<u64>) -> Leaving {
-        self.instruction.leaves(self.address, &self.function(), to)
+    /// Whether a function ends with this instruction, if the program goes on at `to`.
+    fn leaves(&self, function: &Range<u64>, to: Option<u64>) -> Leaving {
+        self.instruction.leaves(self.address, function, to)
     }
 
     /// Fires the return probe if the function has ended with this instruction. `regs` are those
     /// after the instruction.
     #[inline]
     fn after(&self, regs: &Regs) {
-        if self.probe(RETURN).is_some() || self.extras() & FURTHER != 0 {
-            let leaves = || matches!(self.leaves(Some(regs.ip())), Leaving::Yes);
-            if self.instruction.is_return() || leaves() {
-                self.returned(regs);
-            }
+        if let Some(probe) = self.probe(RETURN) {
+            self.left(probe, &self.function.get(), regs);
+        }
+        if self.extras() & FURTHER != 0 {
+            self.after_further(regs);
         }
     }
 
-    /// Fires the return probes, with the registers after the instruction.
+    #[cold]
+    fn after_further(&self, regs: &Regs) {
+        for (probe, function) in self.further_returns() {
+            self.left(probe, &function, regs);
+        }
+    }
+
+    /// Fires a return probe if its function has ended with this instruction.
+    #[inline]
+    fn left(&self, probe: ProbeRef, function: &Range<u64>, regs: &Regs) {
+        let leaves = || matches!(self.leaves(function, Some(regs.ip())), Leaving::Yes);
+        if self.instruction.is_return() || leaves() {
+            self.returned(probe, function, regs);
+        }
+    }
+
+    /// Fires a return probe, with the registers after the instruction.
     #[inline(never)]
-    fn returned(&self, regs: &Regs) {
-        let words = self.return_words(regs);
-        let args = FireArgs::new(Args::Returned(&words)).in_program();
-        if let Some(probe) = self.probe(RETURN) {
-            fire(probe, &args);
-        }
-        if self.extras() & FURTHER != 0 {
-            self.further(RETURN).for_each(|probe| fire(probe, &args));
-        }
+    fn returned(&self, probe: ProbeRef, function: &Range<u64>, regs: &Regs) {
+        let words = self.return_words(function, regs);
+        fire(probe, &FireArgs::new(Args::Returned(&words)).in_program());
     }
 
     /// The arguments of a return: the offset in the function, and the two registers of its result.
-    fn return_words(&self, regs: &Regs) -> [u64; 3] {
-        let offset = self.address.wrapping_sub(self.function().start);
+    fn return_words(&self, function: &Range<u64>, regs: &Regs) -> [u64; 3] {
+        let offset = self.address.wrapping_sub(function.start);
         let [first, second] = regs.results();
         [offset, first, second]
     }
@@ -350,23 +392,25 @@ impl Site {
             self.before(extras, stopped.regs());
             self.answer(extras, stopped);
         }
-        if fired == Fired::All || self.each(RETURN).next().is_none() {
+        if fired == Fired::All || self.returns().next().is_none() {
             return;
         }
         let step = self.instruction.step(stopped.regs());
-        match (self.leaves(step.as_ref().map(Step::ip)), step) {
-            (Leaving::No, _) => {}
-            (Leaving::Unknown, _) => self.each(RETURN).for_each(|probe| lose(probe, 1)),
-            (Leaving::Yes, None) => self.returned(stopped.regs()),
-            (Leaving::Yes, Some(step)) => {
-                // Change the registers only while the probe fires, because the instruction is
-                // executed later.
-                let before = *stopped.regs();
-                step.apply(stopped.regs_mut());
-                self.returned(stopped.regs());
-                *stopped.regs_mut() = before;
+        let to = step.as_ref().map(Step::ip);
+        // Change the registers only while the probes fire, because the instruction is executed
+        // later.
+        let before = *stopped.regs();
+        if let Some(step) = step {
+            step.apply(stopped.regs_mut());
+        }
+        for (probe, function) in self.returns() {
+            match self.leaves(&function, to) {
+                Leaving::No => {}
+                Leaving::Unknown => lose(probe, 1),
+                Leaving::Yes => self.returned(probe, &function, stopped.regs()),
             }
         }
+        *stopped.regs_mut() = before;
     }
 
     /// Adds a listener. `EEXIST`: it listens here already.
@@ -399,11 +443,6 @@ impl Site {
         if self.each(made.kind).any(|it| it.id() == made.probe.id()) {
             return;
         }
-        if made.kind == RETURN && self.each(RETURN).next().is_none() {
-            let [start, end] = &self.function;
-            start.store(made.function.start, Ordering::Relaxed);
-            end.store(made.function.end, Ordering::Relaxed);
-        }
         if !matches!(made.kind, ENTRY | RETURN) {
             let mark = self.mark().filter(|_| made.kind == USDT);
             let answers = mark.is_some_and(|mark| mark.answer_register().is_some());
@@ -413,10 +452,14 @@ impl Site {
         }
         let first = self.probes.get(made.kind as usize);
         if let Some(slot) = first.filter(|slot| slot.get().is_none()) {
+            if made.kind == RETURN {
+                self.function.set(&made.function);
+            }
             slot.set(Some(made.probe));
         } else if let Some(slot) = self.slots().iter().find(|slot| slot.has_room(made.kind)) {
             self.extras.fetch_or(FURTHER, Ordering::Relaxed);
             slot.kind.store(made.kind, Ordering::Relaxed);
+            slot.function.set(&made.function);
             slot.probe.set(Some(made.probe));
         }
     }
