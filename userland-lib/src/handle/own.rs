@@ -186,28 +186,28 @@ impl Own {
             };
             is_followed |= !is_one;
             let was_traced = !self.traced.insert(pid);
-            if let Err(unmade) = world.make_own(pid, &points) {
+            let made = world.make_own(pid, &points);
+            if let Err(unmade) = &made {
                 if !was_traced {
                     self.traced.remove(&pid);
                 }
+                // A process that we may not trace was not meant.
+                if unmade.is_denied {
+                    return;
+                }
                 let why = &unmade.why;
-                // A process that we may not trace was not meant. With `quiet`, the user does not
-                // want to be reminded of his own limit.
-                let is_untold = unmade.is_denied || unmade.is_limit && self.quiet;
+                let text = format!("failed to create probes of process {pid}: {why}");
+                // With `quiet`, the user does not want to be reminded of his own limit.
+                let is_untold = unmade.is_limit && self.quiet || failed.contains(&text);
                 if !is_untold && world.objects(pid).is_ok() {
-                    let text = format!("failed to create probes of process {pid}: {why}");
-                    if !failed.contains(&text) {
-                        failed.push(text);
-                    }
+                    failed.push(text);
                 }
-                failed.extend(unfollowed);
-                // Other descriptions would fail for the same reason.
-                if unmade.is_denied || unmade.is_limit {
-                    break;
-                }
-                continue;
             }
             failed.extend(unfollowed);
+            // Other descriptions would reach the limit as well.
+            if made.is_err_and(|unmade| unmade.is_limit) {
+                return;
+            }
         }
     }
 
