@@ -26,7 +26,6 @@ use crate::sys::regs::Regs;
 use crate::sys::timer::{OneTimer, Tick};
 use dtrace_engine::Activity;
 use dtrace_uapi::limits::{DEADMAN_INTERVAL, DEADMAN_TIMEOUT, DEADMAN_USER};
-use dtrace_uapi::option::{Opt, UNSET};
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
@@ -105,7 +104,7 @@ impl Deadman {
         tracer: &Arc<Tracer>,
         limits: Limits,
     ) -> Result<Option<Self>> {
-        if !matches!(tracer.engine.option(Opt::Destructive), 0 | UNSET) {
+        if tracer.engine.is_destructive().is_ok_and(|is| is) {
             return Ok(None);
         }
         tracer.begin(clock::monotonic());

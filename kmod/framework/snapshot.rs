@@ -90,15 +90,13 @@ impl Open {
         ) {
             // No process waits for a consumer that has ended otherwise (INV-25).
             if matches!(activity, Activity::Killed | Activity::Stopped) {
-                let holder = self.holding.lock().end();
-                drop(holder);
+                self.let_go();
             }
             return Err(Refusal::new(EINVAL, "the tracing is not running"));
         }
         answerable(arg)?;
         // Nor for one that stops.
-        let holder = self.holding.lock().end();
-        drop(holder);
+        self.let_go();
         let tracer = &self.consumer.tracer;
         self.consumer.framework.enter(tracer)?.settle();
         engine.cool_down();
@@ -117,6 +115,13 @@ impl Open {
         clean_speculations(&self.consumer.tracer, &self.consumer.visits);
         user::put(arg, &cpu)?;
         Ok(0)
+    }
+
+    /// Lets all processes go that wait for the consumer.
+    fn let_go(&self) {
+        // Dropped without the lock, which `poll` takes.
+        let holder = self.holding.lock().end();
+        drop(holder);
     }
 
     /// Returns what has happened so far: the first `room` bytes of the status, which is as much as

@@ -6,8 +6,9 @@
 
 mod common;
 
+use common::asm::asm;
 use common::machine::TestMachine;
-use common::{config, cpu, tracing, Steps, PROBE};
+use common::{clause, config, cpu, tracing, Steps, PROBE};
 use dtrace_engine::mem::alloc::{fail_after, limit, live};
 use dtrace_engine::{Consumer, Errno, Which};
 use dtrace_uapi::option::{Opt, BUFPOLICY_RING, BUFPOLICY_SWITCH};
@@ -197,4 +198,23 @@ fn cpus_come_later() {
     c.kill();
     c.admit(1, &|_| true).unwrap();
     assert!(!c.has_buffers(1));
+}
+
+/// Firings for which there is no time, or whose guard cannot be evaluated, are counted also on a CPU
+/// that has no buffers.
+#[test]
+fn firings_without_buffers_are_counted_however_they_end() {
+    let c = Consumer::new(config()).unwrap();
+    let condition = asm("ldgs arg0, %r1\n ret %r1");
+    let id = c.add_clause(&clause(Some(condition), vec![])).unwrap();
+    let ecb = c.bind(id, PROBE).unwrap();
+    c.go_on(&|cpu| cpu == 0, &|_| true).unwrap();
+    c.activate();
+    let mut m = TestMachine::default();
+    let unbuffered = || c.status().unwrap().unbuffered;
+    c.drop_firings(&cpu(1), &m, 3);
+    assert_eq!(unbuffered(), 3);
+    m.missing = Some((0, 0x1234));
+    assert_eq!(c.fire(&cpu(1), ecb, &m), None);
+    assert_eq!(unbuffered(), 4);
 }

@@ -56,6 +56,22 @@ fn keys_by_reference_are_waited_for() {
     );
 }
 
+/// What is copied in is stored at an offset and with a size that the program has chosen.
+#[test]
+fn copies_from_the_user_are_waited_for() {
+    let copied = |subr: &str, args: &str| {
+        let text = format!(
+            "setx 8, %r1\n allocs %r1, %r2\n ldgs arg0, %r3\n flushts\n pushtv ctf, %r0, %r3\n {args} call {subr}, %r4\n ret %r4"
+        );
+        settled(value(&text))
+    };
+    let size = "pushtv ctf, %r0, %r1\n";
+    let place = "pushtv ctf, %r0, %r2\n";
+    // One wait for the choice of the subroutine, one for the check of the rights, and one for the store.
+    assert_eq!(copied("copyin", size), 3);
+    assert_eq!(copied("copyinto", &format!("{size} {place}")), 3);
+}
+
 /// The result of a subroutine may depend on bytes at a computed location.
 #[test]
 fn answers_of_subroutines_are_waited_for() {

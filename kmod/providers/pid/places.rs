@@ -345,7 +345,9 @@ impl Processes {
         }
         let more = Self::more(&order, there, &fresh, batch);
         let old = there.map_or(&[][..], |watched| &watched.places);
-        for place in [fresh.as_slice(), old].into_iter().flatten() {
+        let all = [fresh.as_slice(), old];
+        let sites = order.sites.iter();
+        for place in sites.filter_map(|site| place_at(all, site.address)) {
             place.claimed.set(0);
             place.further.set(0);
             place.claimer.set(0);
@@ -621,9 +623,9 @@ fn two_probes() -> Refusal {
     Refusal::new(EEXIST, "two probes are at one instruction")
 }
 
-/// Claims places for a new probe of a kind, which is the `claimer`th of the order. A site has room for one probe of each kind and for some
-/// further ones. `EEXIST`: a place has a USDT probe, under another name, or is about to get one;
-/// `ENOSPC`: it has too many probes.
+/// Claims places for a new probe of a kind, which is the `claimer`th of the order. A site has room
+/// for one probe of each kind and for some further ones. `EEXIST`: a place has a USDT probe, under
+/// another name, or is about to get one; `ENOSPC`: it has too many probes.
 fn claim(claimer: usize, kind: u32, addresses: &[u64], all: [&[Place]; 2]) -> Result<(), Refusal> {
     let bit = 1u8.checked_shl(kind).ok_or(EINVAL)?;
     for address in addresses {

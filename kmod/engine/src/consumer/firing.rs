@@ -120,7 +120,7 @@ impl Consumer {
         // The code that claims a CPU prevents nested claims, and counts the firings that this
         // costs. `miss` counts a CPU without memory.
         let Some(mut state) = run.cpus.enter(cpu) else {
-            run.miss(at.cpu);
+            run.miss(at.cpu, 1);
             return None;
         };
         let state = &mut *state;
@@ -231,7 +231,7 @@ impl Consumer {
     #[cold]
     fn unguarded(&self, run: &Run, cpu: &Cpu, at: At, bad: BadAddr) -> Option<FaultReport> {
         let Some(mut state) = run.cpus.enter(cpu) else {
-            run.miss(at.cpu);
+            run.miss(at.cpu, 1);
             return None;
         };
         let stopped = Stopped {
@@ -372,7 +372,7 @@ impl Consumer {
         if self.may_see(run, m) {
             match run.cpus.enter(cpu) {
                 Some(mut state) => state.out.principal.count_drops(n),
-                None => (0..n).for_each(|_| run.miss(cpu.index())),
+                None => run.miss(cpu.index(), n),
             }
         }
     }

@@ -137,12 +137,12 @@ impl Run {
         Ok(())
     }
 
-    /// Counts a firing on `cpu` whose state could not be entered, if the reason is that the CPU
+    /// Counts `n` firings on `cpu` whose state could not be entered, if the reason is that the CPU
     /// should have memory but has none.
     #[cold]
-    pub fn miss(&self, cpu: usize) {
+    pub fn miss(&self, cpu: usize, n: u64) {
         if self.plan.traces(cpu) && !self.cpus.has(cpu) {
-            self.unbuffered.fetch_add(1, Ordering::Relaxed);
+            self.unbuffered.fetch_add(n, Ordering::Relaxed);
         }
     }
 }

@@ -219,8 +219,7 @@ pub struct Env<'a, M> {
     pub rehearsal: Rehearsal<'a>,
 }
 
-/// Bytes of user memory that are loaded between two looks at the budget: the memory may be a
-/// device's, and slow.
+/// Bytes that are loaded between two looks at the budget: the memory may be a device's, and slow.
 const PIECE: usize = PORTION as usize;
 
 /// Where a rehearsal notes missing memory; `None` outside of rehearsals.
@@ -271,14 +270,26 @@ pub fn user_load_paid<M: Machine>(
         budget.pay(m, whole)?;
         return Ok(user_load(m, rehearsal, addr, to)?);
     }
-    let before = budget.begin(whole)?;
-    let loaded = to.chunks_mut(PIECE).enumerate().try_for_each(|(n, piece)| {
-        budget.did(m, || piece.len())?;
-        let at = addr.wrapping_add(n.wrapping_mul(PIECE) as u64);
+    in_pieces(m, budget, addr, to, |at, piece| {
         m.user_load(at, piece).map_err(|_| {
             note_missing(rehearsal, addr, whole);
             Trap::bad_addr(addr)
         })
+    })
+}
+
+/// Has `load` fill `to` from `addr`, a piece at a time, and pays for it from `budget`.
+fn in_pieces<M: Machine>(
+    m: &M,
+    budget: &mut Budget,
+    addr: u64,
+    to: &mut [u8],
+    load: impl Fn(u64, &mut [u8]) -> Result<(), Trap>,
+) -> Result<(), Trap> {
+    let before = budget.begin(to.len())?;
+    let loaded = to.chunks_mut(PIECE).enumerate().try_for_each(|(n, piece)| {
+        budget.did(m, || piece.len())?;
+        load(addr.wrapping_add(n.wrapping_mul(PIECE) as u64), piece)
     });
     budget.finish(before);
     loaded
@@ -299,6 +310,28 @@ impl<M: Machine> Env<'_, M> {
             scratch: self.vm.scratch.get(..self.vm.used).unwrap_or(&[]),
             locals: &self.vm.locals,
         }
+    }
+
+    /// Copies bytes from memory that the program can read, and pays for them, a piece at a time.
+    pub fn read_paid(&mut self, from: u64, to: &mut [u8]) -> Result<(), Trap> {
+        if to.len() <= PIECE {
+            self.pay(to.len())?;
+            return self.view().read(from, to);
+        }
+        let Vm {
+            scratch,
+            used,
+            locals,
+            budget,
+            ..
+        } = &mut *self.vm;
+        let view = View {
+            m: self.m,
+            core: self.core,
+            scratch: scratch.get(..*used).unwrap_or(&[]),
+            locals,
+        };
+        in_pieces(self.m, budget, from, to, |at, piece| view.read(at, piece))
     }
 
     /// Copies the string at `at` to temporary buffer `slot`. Returns its length, at most `limit`
@@ -489,28 +522,24 @@ impl<M: Machine> Env<'_, M> {
             if n == 0 {
                 break;
             }
-            let (len, last) = if string {
-                let read = view.read_str(at, piece);
-                if read.is_err() {
-                    budget.pay(self.m, n)?;
+            let read = match string {
+                true => view.read_str(at, piece),
+                false => view.read(at, piece).map(|()| n),
+            };
+            if read.is_err() {
+                // A load that faults may have read as much as this.
+                budget.pay(self.m, n)?;
+            }
+            let len = read?;
+            let (len, last) = match piece.get_mut(len) {
+                // The NUL ends the copy. If the string fills the destination, its last byte becomes
+                // a NUL (below).
+                Some(end) => {
+                    *end = 0;
+                    (len.saturating_add(1), true)
                 }
-                let len = read?;
-                match piece.get_mut(len) {
-                    // The NUL ends the copy. If the string fills the destination, its last byte
-                    // becomes a NUL (below).
-                    Some(end) => {
-                        *end = 0;
-                        (len.saturating_add(1), true)
-                    }
-                    None => (len, false),
-                }
-            } else {
-                let read = view.read(at, piece);
-                if read.is_err() {
-                    budget.pay(self.m, n)?;
-                }
-                read?;
-                (n, false)
+                // The piece is full, as it always is unless a string is copied.
+                None => (len, false),
             };
             if string && done.saturating_add(len) == size {
                 if let Some(end) = piece.last_mut() {

@@ -14,7 +14,6 @@ use super::record::begin;
 use super::speculate::{commit, discard, speculate};
 use super::stacks::{self, Counted};
 use super::{Act, Aggregate, Datum, Field, Prepared, Shape};
-use crate::budget::PORTION;
 use crate::buf::aggregate::Aggregations;
 use crate::buf::principal::Principal;
 use crate::buf::{copy, set_half, set_word, slice_at};
@@ -247,59 +246,27 @@ fn write_value<M: Machine>(
             copy(to, &(value as u16).to_ne_bytes());
         }
         Shape::Value(_) => to.fill(value as u8),
-        Shape::Bytes if to.len() <= PORTION as usize => {
-            spend(env, to.len())?;
-            env.view().read(value, to).map_err(trapped)?;
-        }
-        Shape::Bytes => read_portions(env, value, to).map_err(trapped)?,
-        Shape::String => {
-            let read = env
-                .view()
-                .read_str(value, to.get_mut(..room).unwrap_or(&mut []));
-            // A load that faults may have read as much as this.
-            let paid = spend(env, *read.as_ref().unwrap_or(&room));
-            let n = read.map_err(trapped)?;
-            paid?;
-            return Ok(end_string(to, n));
-        }
+        Shape::Bytes => env.read_paid(value, to).map_err(trapped)?,
         Shape::UserBytes => env
             .check_user_memory()
             .and_then(|()| user_load_paid(env.m, None, &mut env.vm.budget, value, to))
             .map_err(trapped)?,
-        Shape::UserString => {
+        Shape::String | Shape::UserString => {
             let room = to.get_mut(..room).unwrap_or(&mut []);
-            env.check_user_memory().map_err(trapped)?;
-            let loaded = env.m.user_load_str(value, room);
+            let loaded = if shape == Shape::String {
+                env.view().read_str(value, room)
+            } else {
+                env.check_user_memory().map_err(trapped)?;
+                env.m.user_load_str(value, room).map_err(Trap::from)
+            };
             // A load that faults may have read as much as this.
-            let n = *loaded.as_ref().unwrap_or(&room.len());
-            let paid = spend(env, n);
-            let n = loaded.map_err(|bad| trapped(bad.into()))?;
+            let paid = spend(env, *loaded.as_ref().unwrap_or(&room.len()));
+            let n = loaded.map_err(trapped)?;
             paid?;
             return Ok(end_string(to, n));
         }
     }
     Ok(to.len())
-}
-
-/// Copies many bytes from memory that the program can read, and pays for them a portion at a time:
-/// the memory may be slow.
-#[cold]
-fn read_portions<M: Machine>(env: &mut Env<'_, M>, from: u64, to: &mut [u8]) -> Result<(), Trap> {
-    let before = env.vm.budget.begin(to.len())?;
-    let mut at = from;
-    let mut read = Ok(());
-    for portion in to.chunks_mut(PORTION as usize) {
-        read = match env.vm.budget.did(env.m, || portion.len()) {
-            Ok(()) => env.view().read(at, portion),
-            Err(spent) => Err(spent.into()),
-        };
-        if read.is_err() {
-            break;
-        }
-        at = at.wrapping_add(portion.len() as u64);
-    }
-    env.vm.budget.finish(before);
-    read
 }
 
 /// Returns the index of the instruction that returned the value.

@@ -105,7 +105,8 @@ pub struct Site {
     /// Further probes of kinds that it has one of already. Made before the first is added.
     further: SetOnce<KBox<[Further; FURTHER_MAX]>>,
     /// What it has ever had besides entry and return probes: [`OTHERS`], [`ANSWERS`],
-    /// [`LISTENERS`], [`FURTHER`]. If this is 0, only an entry probe can fire before the instruction.
+    /// [`LISTENERS`], [`FURTHER`]. If this is 0, only an entry probe can fire before the
+    /// instruction.
     extras: AtomicU8,
     /// What is known of its USDT probe. Set before that probe is, and only once.
     mark: SetOnce<KBox<Mark>>,
@@ -165,16 +166,16 @@ impl Site {
         self.further.as_ref().map_or(&[], |slots| slots.as_slice())
     }
 
-    /// The probes of a kind beyond the first.
-    fn further(&self, kind: u32) -> impl Iterator<Item = ProbeRef> + '_ {
+    /// The slots of the probes of a kind beyond the first.
+    fn further(&self, kind: u32) -> impl Iterator<Item = &Further> {
         let slots = self.slots().iter();
-        let of_kind = slots.filter(move |slot| slot.kind.load(Ordering::Relaxed) == kind);
-        of_kind.filter_map(|slot| slot.probe.get())
+        slots.filter(move |slot| slot.kind.load(Ordering::Relaxed) == kind)
     }
 
     /// All probes of a kind.
     fn each(&self, kind: u32) -> impl Iterator<Item = ProbeRef> + '_ {
-        Iterator::chain(self.probe(kind).into_iter(), self.further(kind))
+        let further = self.further(kind).filter_map(|slot| slot.probe.get());
+        Iterator::chain(self.probe(kind).into_iter(), further)
     }
 
     /// All its probes.
@@ -204,8 +205,7 @@ impl Site {
     }
 
     fn further_returns(&self) -> impl Iterator<Item = (ProbeRef, Range<u64>)> + '_ {
-        let slots = self.slots().iter();
-        let returns = slots.filter(|slot| slot.kind.load(Ordering::Relaxed) == RETURN);
+        let returns = self.further(RETURN);
         returns.filter_map(|slot| Some((slot.probe.get()?, slot.function.get())))
     }
 
@@ -342,7 +342,7 @@ impl Site {
         self.instruction.leaves(self.address, function, to)
     }
 
-    /// Fires the return probe if the function has ended with this instruction. `regs` are those
+    /// Fires the return probes of functions that have ended with this instruction. `regs` are those
     /// after the instruction.
     #[inline]
     fn after(&self, regs: &Regs) {
