@@ -20,7 +20,7 @@ dtrace -qn 'pid$target:a?*:clears??2J:entry { @[ufunc(uregs[R_RIP])] = count(); 
 echo 'a list'
 "$hostile" wait & pid=$!
 sleep 1
-dtrace -ln "pid$pid:a.out:clears*:entry" 2>&1 | sed "s/$pid/N/; s/^ *[0-9]* */ID /"
+dtrace -ln "pid$pid:a.out:clears*:entry" 2>&1 | sed "s/^ *[0-9]* */ID /; s/$pid/N/"
 dtrace -ln "pid$pid:a.out:clears??2J:ffff" 2>&1 | sed "s/$pid/N/g"
 dtrace -ln "pid$pid:a.out:two_lines_:entry" 2>&1 | sed "s/$pid/N/g"
 kill $pid

@@ -46,7 +46,7 @@ echo 'processes that run'
 usdt-dof register wait fire remove wait >/tmp/one &
 one=$!
 until_line ready /tmp/one
-dtrace -l -n 'work*:::' | awk -v one=$one '{ sub(one, "ONE"); print $2, $3, $4, $5 }' | sort
+dtrace -l -n 'work*:::' | awk -v one=$one '{ sub(one, "ONE", $2); print $2, $3, $4, $5 }' | sort
 dtrace -lvn "work$one:::passed" | grep -A10 'Argument Attributes'
 rm -f /tmp/traced
 dtrace -qn "work$one:::tail"' { trace(args[0]); } BEGIN { printf("begun\n"); } tick-60s { exit(1); } proc:::exit /pid == '$one'/ { exit(0); }' >/tmp/traced 2>&1 &

@@ -46,7 +46,7 @@ dtrace -x holdtime=1sec -qn 'work*:::said-it { @[pid == '$one' ? "one" : pid == 
 BEGIN { printf("ready\n"); } tick-20s { exit(0); }
 proc:::exit /pid == '$one' || pid == '$two'/ { ended++; } proc:::exit /ended == 2/ { exit(0); }' >/tmp/out 2>&1 &
 until grep -q ready /tmp/out; do sleep 0.1; done
-dtrace -l -n 'work*:::' | awk -v one=$one -v two=$two '{ sub(one, "ONE"); sub(two, "TWO"); print $2, $3, $4, $5 }' | sort
+dtrace -l -n 'work*:::' | awk -v one=$one -v two=$two '{ sub(one, "ONE", $2); sub(two, "TWO", $2); print $2, $3, $4, $5 }' | sort
 kill -USR1 $one $two
 wait
 cat /tmp/out /tmp/one /tmp/two
