@@ -9,7 +9,8 @@ use crate::tell::tell;
 use crate::trace::{compile, notice, prepare};
 use crate::Failure;
 use dtrace::anon;
-use dtrace::handle::{plain, KernelWorld};
+use dtrace::handle::KernelWorld;
+use dtrace::text::plain;
 use std::io;
 use std::path::Path;
 

@@ -28,6 +28,7 @@ pub mod list;
 #[cfg(test)]
 mod manual;
 mod names;
+mod nearest;
 pub mod object;
 pub mod options;
 mod outline;
@@ -42,6 +43,7 @@ pub mod stability;
 pub mod statement;
 pub mod symbols;
 pub mod syntax;
+pub mod text;
 pub mod types;
 pub mod unwind;
 pub mod usdt;

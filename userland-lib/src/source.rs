@@ -50,13 +50,6 @@ pub struct Position {
     pub column: u32,
 }
 
-/// Decodes a file as text. Bytes that are not valid UTF-8, such as Latin-1 letters in a comment,
-/// are replaced by U+FFFD, which is not accepted in literals.
-pub fn decoded(bytes: Vec<u8>) -> String {
-    String::from_utf8(bytes)
-        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
-}
-
 /// A program's text.
 #[derive(Clone, Debug)]
 pub struct Source {

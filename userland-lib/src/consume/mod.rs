@@ -27,7 +27,8 @@ pub use layout::{EnabledProbe, ProbeName};
 pub use output::Output;
 pub use places::Places;
 
-use crate::handle::{plain, Buffer, Device};
+use crate::handle::{Buffer, Device};
+use crate::text::plain;
 use crate::options::{size_text, Options};
 use crate::render::line::Flow;
 use crate::render::{message, Aggregations, Style, Symbolizer, Zone};

@@ -15,7 +15,7 @@ pub enum Error {
     #[error("the process has no such module")]
     Module,
     /// The file cannot be read.
-    #[error("{}", crate::handle::plain(.0))]
+    #[error("{}", crate::text::plain(.0))]
     Io(#[from] io::Error),
     /// The information has an unsupported form.
     #[error("the debugging information cannot be used: {0}")]

@@ -5,6 +5,7 @@
 
 use crate::consume::ConsumeError;
 use crate::diag::Diagnostic;
+use crate::text::plain;
 use dtrace_uapi::dif::DIF_VERSION;
 use dtrace_uapi::ioctl::INTERFACE;
 use nix::libc::{EINVAL, EOPNOTSUPP};
@@ -60,14 +61,6 @@ impl Error {
     /// Whether the reader of our output has closed it, which is not reported as an error.
     pub fn is_broken_pipe(&self) -> bool {
         matches!(self, Self::Consume(ConsumeError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe)
-    }
-}
-
-/// Returns the text of a system error without the error number that Rust appends.
-pub fn plain(error: &io::Error) -> String {
-    match error.raw_os_error() {
-        Some(number) => nix::errno::Errno::from_raw(number).desc().to_owned(),
-        None => error.to_string(),
     }
 }
 

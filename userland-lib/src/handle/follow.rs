@@ -14,7 +14,8 @@
 //! A failure here never ends the tracing; it is reported as [`News::Failed`].
 
 use super::own::Own;
-use super::{plain, probe_desc, KernelWorld, Names};
+use super::{probe_desc, KernelWorld, Names};
+use crate::text::plain;
 use crate::pid::{self, Described, Object, Place};
 use crate::program::Program;
 use crate::world::{ProbePattern, ProcessSource, Unmade};

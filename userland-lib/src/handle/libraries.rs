@@ -20,7 +20,7 @@ use thiserror::Error;
 
 use crate::arch::HOST;
 use crate::options::CompileOptions;
-use crate::source::decoded;
+use crate::text::decoded;
 
 /// The built-in libraries of the system.
 const BUILT_IN: [(&str, &str); 11] = [

@@ -39,7 +39,7 @@ mod tests;
 pub use absent::Absent;
 pub use dev_dtrace::{DevDtrace, PATH};
 pub use device::{fill, text, Buffer, Device};
-pub use error::{open_error, plain, Error};
+pub use error::{open_error, Error};
 pub use libraries::{libraries, Library, LibraryError, Need};
 pub use names::Names;
 pub use preprocess::{preprocess, PreprocessError};

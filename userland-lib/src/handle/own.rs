@@ -12,7 +12,8 @@
 //! registers probes at run time waits too.
 
 use super::follow;
-use super::{plain, KernelWorld};
+use super::KernelWorld;
+use crate::text::plain;
 use crate::pid::{fits, Object};
 use crate::usdt::{self, Note};
 use crate::world::{ProbePattern, ProcessSource};

@@ -21,7 +21,7 @@ use thiserror::Error;
 
 use crate::arch::HOST;
 use crate::options::CompileOptions;
-use crate::source::decoded;
+use crate::text::decoded;
 
 /// The preprocessor, unless `cpppath` names another.
 const DEFAULT: &str = "cpp";

@@ -8,6 +8,7 @@ use super::*;
 use crate::anon::{self, Meaning};
 use crate::consume::Event;
 use crate::options::EvalTime;
+use crate::text::plain;
 use crate::pid::Request;
 use dtrace_uapi::hold::Hold;
 use dtrace_uapi::ioctl::{

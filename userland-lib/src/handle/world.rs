@@ -14,6 +14,7 @@ use crate::dwarf::{self, DebugInfo};
 use crate::outside;
 use crate::pid::{self, Code, Module, Modules, Object, Place, Request};
 use crate::symbols::KernelSymbols;
+use crate::text::plain;
 use crate::types::btf::{Btf, KernelBtf, Proto, TypeId};
 use crate::types::{Ty, Types};
 use crate::usdt::{self, Note, Point, Registration};
@@ -375,7 +376,7 @@ impl KernelWorld<'_> {
     /// Turns the refusal of a request for probes into its reason.
     fn unmade(&self, at: Option<usize>, error: &io::Error) -> Unmade {
         let why = match self.device.reason() {
-            reason if reason.is_empty() => super::plain(error),
+            reason if reason.is_empty() => plain(error),
             reason => reason,
         };
         Unmade {

@@ -37,7 +37,7 @@ use super::layout::Tables;
 use super::lines::Format;
 use crate::elf::{frames, texts};
 use crate::fnv::{fnv, FNV};
-use crate::options::parse_number;
+use crate::text::parse_number;
 use crate::unwind::section;
 use dtrace_uapi::interp::CONSTANTS_MAX;
 use dtrace_unwind::evaluators::{MADE, TOLD};

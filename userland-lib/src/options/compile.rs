@@ -12,7 +12,8 @@
 //! Whether a program may set it is as there, too.
 
 use super::version::{self, Version};
-use super::{parse_flag, parse_number, parse_rate, parse_size, OptionError, Setter};
+use super::{parse_flag, parse_rate, parse_size, OptionError, Setter};
+use crate::text::parse_number;
 use crate::types::DataModel;
 use dtrace_uapi::dif::DIF_NREGS;
 use dtrace_uapi::hold::WAIT_MS;

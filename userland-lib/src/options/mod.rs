@@ -22,7 +22,8 @@ pub mod version;
 pub use compile::{CompileOptions, EvalTime, LinkType};
 pub use consumer::{ConsumerOptions, Encoding, Frames};
 pub use dtrace_uapi::option::Opt;
-pub use value::{parse_flag, parse_number, parse_rate, parse_size, size_text};
+use crate::text::parse_number;
+pub use value::{parse_flag, parse_rate, parse_size, size_text};
 
 use dtrace_uapi::limits;
 use dtrace_uapi::option;

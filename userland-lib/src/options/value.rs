@@ -6,6 +6,8 @@
 //! Every parser accepts the whole text or nothing. A value that exceeds 64 bits is refused, not
 //! wrapped.
 
+use crate::text::parse_number;
+
 /// Words that switch an option on and off.
 const WORDS: &[(&str, &str)] = &[
     ("yes", "no"),
@@ -48,20 +50,6 @@ pub fn parse_flag(text: Option<&str>) -> Option<bool> {
             is(off).then_some(false)
         }
     })
-}
-
-/// Parses a number in C's notation: decimal, `0x…` or `0…`.
-pub fn parse_number(text: &str) -> Option<u64> {
-    let (digits, radix) = match text.as_bytes() {
-        [b'0', b'x' | b'X', ..] => (&text[2..], 16),
-        [b'0', _, ..] => (&text[1..], 8),
-        _ => (text, 10),
-    };
-    // `from_str_radix` would accept a sign.
-    if !digits.starts_with(|c: char| c.is_digit(radix)) {
-        return None;
-    }
-    u64::from_str_radix(digits, radix).ok()
 }
 
 /// Parses a number of bytes with an optional suffix k, m, g or t.
@@ -124,16 +112,6 @@ mod tests {
         assert_eq!(parse_flag(Some("On")), Some(true));
         assert_eq!(parse_flag(Some("um, no")), None);
         assert_eq!(parse_flag(Some("")), None);
-    }
-
-    #[test]
-    fn numbers() {
-        assert_eq!(parse_number("0"), Some(0));
-        assert_eq!(parse_number("0x1f"), Some(31));
-        assert_eq!(parse_number("010"), Some(8));
-        for bad in ["", "-1", "+1", "1 ", "09", "0x", "18446744073709551616"] {
-            assert_eq!(parse_number(bad), None, "{bad}");
-        }
     }
 
     #[test]

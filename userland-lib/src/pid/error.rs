@@ -4,7 +4,7 @@
 //! Why a description of probes in a process cannot be resolved, in DTrace's words.
 
 use super::{Kind, Place};
-use crate::handle::plain;
+use crate::text::plain;
 use crate::names::printable;
 use std::io;
 

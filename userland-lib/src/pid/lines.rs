@@ -8,7 +8,7 @@
 //! are needed to distinguish the file from others.
 
 use super::{wanted, Code, Error, Kind, Object, Place, Search, Wanted};
-use crate::diag::nearest;
+use crate::nearest::nearest;
 use crate::dwarf::Lines;
 use crate::world::ProcessSource;
 use dtrace_uapi::glob;

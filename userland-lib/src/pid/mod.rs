@@ -46,7 +46,7 @@ pub use process::{bare, code, objects, FILE_MAX};
 pub use request::{parts, Request};
 pub use wild::{all_named, processes};
 
-use crate::diag::nearest;
+use crate::nearest::nearest;
 use crate::world::{ProbePattern, ProcessSource};
 use dtrace_uapi::glob;
 use lines::Line;

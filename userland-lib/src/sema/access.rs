@@ -6,7 +6,8 @@
 use super::variable::{Global, Variable};
 use super::{builtin, Sema};
 use crate::arch::HOST;
-use crate::diag::{nearest, Diagnostic, Result};
+use crate::diag::{Diagnostic, Result};
+use crate::nearest::nearest;
 use crate::hir::{Bits, Expr, ExprKind, VarScope};
 use crate::source::Span;
 use crate::syntax::ast;

@@ -9,7 +9,8 @@
 
 use super::fold::IntShape;
 use super::Sema;
-use crate::diag::{nearest, Diagnostic, Result};
+use crate::diag::{Diagnostic, Result};
+use crate::nearest::nearest;
 use crate::hir::{Expr, ExprKind};
 use crate::source::Span;
 use crate::syntax::ast;

@@ -4,7 +4,8 @@
 //! Errors about types, modules and probes that do not exist, with the nearest name that does.
 
 use super::Sema;
-use crate::diag::{nearest, Diagnostic};
+use crate::diag::Diagnostic;
+use crate::nearest::nearest;
 use crate::source::Span;
 use crate::symbols::VMLINUX;
 use crate::syntax::TYPE_SUFFIX;

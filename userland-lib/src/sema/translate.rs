@@ -13,7 +13,8 @@
 //! parameter. Names bound where the translator is used are not visible in it.
 
 use super::Sema;
-use crate::diag::{nearest, Diagnostic, Result};
+use crate::diag::{Diagnostic, Result};
+use crate::nearest::nearest;
 use crate::hir::{Expr, ExprKind, Place};
 use crate::source::Span;
 use crate::syntax::ast;

@@ -5,7 +5,8 @@
 
 use super::scratch::Origin;
 use super::Sema;
-use crate::diag::{nearest, Diagnostic, Result};
+use crate::diag::{Diagnostic, Result};
+use crate::nearest::nearest;
 use crate::hir::{VarRef, VarScope};
 use crate::source::Span;
 use crate::syntax::ast::Expr;

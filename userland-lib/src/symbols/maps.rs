@@ -3,7 +3,7 @@
 
 //! The mappings of a process, from `/proc/PID/maps`.
 
-use crate::source::decoded;
+use crate::text::decoded;
 use std::io;
 
 /// The suffix that the kernel appends to the path of a file that has been deleted.

@@ -4,7 +4,8 @@
 //! Macro variables such as `$1`, `$$1`, `$pid` and `$target`, which are replaced while the text is
 //! read.
 
-use crate::diag::{nearest, Diagnostic, Result};
+use crate::diag::{Diagnostic, Result};
+use crate::nearest::nearest;
 use crate::source::Span;
 use std::cell::RefCell;
 use std::collections::BTreeSet;

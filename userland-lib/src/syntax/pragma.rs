@@ -9,7 +9,8 @@
 
 use super::ast::Pragma;
 use super::macros::Macros;
-use crate::diag::{nearest, Diagnostic, Result};
+use crate::diag::{Diagnostic, Result};
+use crate::nearest::nearest;
 use crate::source::Span;
 
 /// D's pragmas, except `error`.

@@ -8,7 +8,7 @@
 
 use super::btf::{Btf, Type, TypeId};
 use super::{Tag, Types};
-use crate::diag::nearest;
+use crate::nearest::nearest;
 
 impl Types<'_> {
     /// Returns the name nearest to `name` among the typedefs, or among the tags of one kind: those
