@@ -5,13 +5,15 @@
 //! reader, may change while it is read, and may be replaced. Therefore a file is opened only once,
 //! and everything known of it is obtained through its descriptor.
 
-use crate::symbols::{path_of, place};
+use nix::fcntl::OFlag;
 use nix::sys::memfd::{memfd_create, MFdFlags};
+use nix::sys::statfs::FsType;
 use std::ffi::CStr;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read as _, Seek as _};
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Files up to this size, in bytes, are not checked for holes. The check is needed because holes
 /// cost the file's owner nothing, but take memory here.
@@ -23,6 +25,37 @@ const PACKED: u64 = 8;
 const WRITABLE: u32 = 0o002;
 /// Unit of a file's block count, in bytes.
 const BLOCK: u64 = 512;
+
+/// The magic numbers of procfs, tracefs, debugfs, sysfs, cgroup2, configfs, efivarfs and bpffs
+/// (`linux/magic.h`). The kernel generates their files on reading, which may block or consume data.
+/// FUSE is not listed because virtiofs, from which whole machines run, has the same number.
+const MADE: [nix::libc::__fsword_t; 8] = [
+    0x9fa0,
+    0x7472_6163,
+    0x6462_6720,
+    0x6265_6572,
+    0x6367_7270,
+    0x6265_6570,
+    0xde5e_81e4,
+    0xcafe_4a11,
+];
+
+/// Whether a file is stored, so that reading it has no side effects.
+pub fn is_stored(file: &File) -> bool {
+    nix::sys::statfs::fstatfs(file)
+        .is_ok_and(|about| !MADE.map(FsType).contains(&about.filesystem_type()))
+}
+
+/// Opens a path with `O_PATH`, which locates the file without opening it.
+pub fn place(path: &Path) -> io::Result<File> {
+    let flags = OFlag::O_PATH.bits();
+    OpenOptions::new().read(true).custom_flags(flags).open(path)
+}
+
+/// Returns a path from which an open file can be opened again.
+pub fn path_of(file: &File) -> PathBuf {
+    format!("/proc/self/fd/{}", file.as_raw_fd()).into()
+}
 
 /// Opens a file for reading. Never blocks: the file's type is checked first, and if another process
 /// holds a lease on it, the error is `WouldBlock`.

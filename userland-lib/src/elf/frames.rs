@@ -8,7 +8,7 @@
 //! address. A function with a symbol keeps the symbol's name.
 
 use super::{Binding, Function, FUNCTIONS_MAX};
-use crate::unwind::{bases, section};
+use super::section::{bases, section};
 use gimli::{CieOrFde, EhFrame, EndianSlice, RunTimeEndian, UnwindSection};
 use object::{Object as _, ObjectSection as _, ReadRef};
 use std::ops::ControlFlow;

@@ -12,6 +12,7 @@
 
 pub mod frames;
 pub mod packed;
+pub mod section;
 pub mod separate;
 pub mod shared;
 

@@ -12,8 +12,7 @@
 //! folder must be owned by the owner of the program or by root, and must not be writable by
 //! everybody.
 
-use crate::outside;
-use crate::symbols::{is_stored, place};
+use crate::outside::{self, is_stored, place};
 use object::{Object as _, ReadRef};
 use std::fs::File;
 use std::io;

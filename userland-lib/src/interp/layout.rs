@@ -15,7 +15,7 @@
 
 use super::runtime::Elf;
 use crate::arch::x86_64::RELATIVE;
-use crate::unwind::section;
+use crate::elf::section::section;
 use object::ReadRef;
 use std::cell::RefCell;
 use std::collections::HashMap;

@@ -38,7 +38,7 @@ use super::lines::Format;
 use crate::elf::{frames, texts};
 use crate::fnv::{fnv, FNV};
 use crate::text::parse_number;
-use crate::unwind::section;
+use crate::elf::section::section;
 use dtrace_uapi::interp::CONSTANTS_MAX;
 use dtrace_unwind::evaluators::{MADE, TOLD};
 use object::{elf, Endianness, Object as _, ObjectKind, ObjectSegment as _, ReadRef};

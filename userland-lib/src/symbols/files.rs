@@ -14,16 +14,14 @@
 use super::image::Image;
 use super::maps::{all_mappings_of, Backing, Mapping};
 use super::remains::{Relic, Remains};
-use crate::outside;
-use nix::fcntl::OFlag;
-use nix::sys::statfs::FsType;
+use crate::outside::{self, place};
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io;
 use std::ops::Range;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::rc::{Rc, Weak};
 
@@ -155,11 +153,6 @@ impl Files {
     }
 }
 
-/// Returns a path from which an open file can be opened again.
-pub fn path_of(file: &File) -> PathBuf {
-    format!("/proc/self/fd/{}", file.as_raw_fd()).into()
-}
-
 /// Returns a path from which the file that a process has mapped can be opened, as long as it is
 /// mapped.
 pub fn path_to_mapped(pid: u32, mapping: &Mapping) -> io::Result<PathBuf> {
@@ -206,32 +199,6 @@ fn exact(process: &Path, mapping: &Mapping) -> PathBuf {
 fn in_root(process: &Path, mapping: &Mapping) -> PathBuf {
     let path = mapping.path.trim_start_matches('/');
     process.join("root").join(path)
-}
-
-/// The magic numbers of procfs, tracefs, debugfs, sysfs, cgroup2, configfs, efivarfs and bpffs
-/// (`linux/magic.h`). The kernel generates their files on reading, which may block or consume data.
-/// FUSE is not listed because virtiofs, from which whole machines run, has the same number.
-const MADE: [nix::libc::__fsword_t; 8] = [
-    0x9fa0,
-    0x7472_6163,
-    0x6462_6720,
-    0x6265_6572,
-    0x6367_7270,
-    0x6265_6570,
-    0xde5e_81e4,
-    0xcafe_4a11,
-];
-
-/// Whether a file is stored, so that reading it has no side effects.
-pub fn is_stored(file: &File) -> bool {
-    nix::sys::statfs::fstatfs(file)
-        .is_ok_and(|about| !MADE.map(FsType).contains(&about.filesystem_type()))
-}
-
-/// Opens a path with `O_PATH`, which locates the file without opening it.
-pub fn place(path: &Path) -> io::Result<File> {
-    let flags = OFlag::O_PATH.bits();
-    OpenOptions::new().read(true).custom_flags(flags).open(path)
 }
 
 /// Returns device and inode in the kernel's own numbers, as `/proc/PID/maps` lists them. Those of

@@ -10,12 +10,11 @@
 //! the first such address. A function of which only the bounds are known is named by its address in
 //! the file.
 
-use super::files::{is_stored, path_of};
 use super::inlines::Inlines;
 use crate::dwarf::Inlined;
 use crate::elf::{self, separate, Function};
 use crate::names::{printable, shortened};
-use crate::outside;
+use crate::outside::{self, is_stored, path_of};
 use blazesym::symbolize::source::{Elf, Source};
 use blazesym::symbolize::{Input, Symbolized, Symbolizer};
 use object::{Object as _, ReadCache};

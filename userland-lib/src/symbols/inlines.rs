@@ -10,8 +10,8 @@
 #[cfg(test)]
 mod tests;
 
-use super::files::path_of;
 use crate::dwarf::{DebugInfo, Inlined};
+use crate::outside::path_of;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::fs::File;

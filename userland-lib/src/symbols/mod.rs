@@ -16,7 +16,7 @@ mod segments;
 mod user;
 
 pub use demangle::demangled;
-pub(crate) use files::{is_stored, open_mapped, path_of, path_to_mapped, place, vdso};
+pub(crate) use files::{open_mapped, path_to_mapped, vdso};
 pub use kernel::{KernelSymbols, Symbol, VMLINUX};
 pub(crate) use maps::{all_mappings_of, mappings_of, Backing, Mapping};
 pub use remains::{Relic, Remains, Remnant};

@@ -3,8 +3,8 @@
 
 //! Mappings of processes that have ended, from a source that records them.
 
-use super::files::path_of;
 use super::maps::{listed_path, Backing, Mapping, VDSO};
+use crate::outside::path_of;
 use nix::sys::stat::{major, minor};
 use std::fmt::Debug;
 use std::fs::{self, File};

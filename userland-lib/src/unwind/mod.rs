@@ -23,7 +23,6 @@ mod tests;
 mod told;
 
 pub use cache::Cache;
-pub(crate) use told::{bases, section};
 
 use crate::interp::evaluators_of;
 use object::{ReadCache, ReadRef};

@@ -14,17 +14,16 @@
 use super::cfi;
 use super::rows::Rows;
 use crate::arch::Registers;
+use crate::elf::section::{bases, bytes_of, section};
 use crate::elf::{texts, Text};
 use crate::fnv::{fnv, FNV};
 use dtrace_unwind::table::VERSION;
 use gimli::{BaseAddresses, DebugFrame, EhFrame, LittleEndian, SectionBaseAddresses};
-use object::{Object as _, ObjectSection as _, ReadRef};
+use object::{Object as _, ReadRef};
 use sha2::{Digest as _, Sha256};
 use std::borrow::Cow;
 use std::fmt;
 
-/// Maximum size of a section, in bytes.
-const SECTION_MAX: u64 = 1 << 28;
 /// Maximum size of a build ID's note, in bytes.
 const BUILD_MAX: u64 = 1 << 10;
 
@@ -34,6 +33,7 @@ const COMPILER: u64 = fingerprint(&[
     include_bytes!("rows.rs"),
     include_bytes!("told.rs"),
     include_bytes!("../arch/registers.rs"),
+    include_bytes!("../elf/section.rs"),
     include_bytes!("../../../kmod/unwind/src/rule.rs"),
     include_bytes!("../../../kmod/unwind/src/table.rs"),
     include_bytes!("../../../kmod/unwind/src/walk.rs"),
@@ -167,35 +167,6 @@ impl<'a> Told<'a> {
 /// Returns the file's build ID note as it is stored; empty if there is none.
 pub(super) fn build_id<'a, R: ReadRef<'a>>(file: &object::File<'a, R>) -> Cow<'a, [u8]> {
     bytes_of(file, ".note.gnu.build-id", BUILD_MAX).unwrap_or_default()
-}
-
-/// Returns the addresses that pointers in a file's `.eh_frame` may be relative to.
-pub(crate) fn bases<'a, R: ReadRef<'a>>(file: &object::File<'a, R>) -> BaseAddresses {
-    let address = |name| file.section_by_name(name).map_or(0, |s| s.address());
-    BaseAddresses::default()
-        .set_eh_frame(address(".eh_frame"))
-        .set_text(address(".text"))
-        .set_got(address(".got"))
-}
-
-/// Returns the uncompressed contents of a section. `None` if it is missing, empty or larger than
-/// [`SECTION_MAX`].
-pub(crate) fn section<'a, R: ReadRef<'a>>(
-    file: &object::File<'a, R>,
-    name: &str,
-) -> Option<Cow<'a, [u8]>> {
-    bytes_of(file, name, SECTION_MAX)
-}
-
-/// Like [`section`], with a limit of `most` bytes.
-fn bytes_of<'a, R: ReadRef<'a>>(
-    file: &object::File<'a, R>,
-    name: &str,
-    most: u64,
-) -> Option<Cow<'a, [u8]>> {
-    let section = file.section_by_name(name)?;
-    let data = (section.size() <= most).then(|| section.uncompressed_data().ok())??;
-    (!data.is_empty()).then_some(data)
 }
 
 #[cfg(test)]

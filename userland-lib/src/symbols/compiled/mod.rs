@@ -15,10 +15,9 @@
 mod jitdump;
 mod perfmap;
 
-use super::files::{is_stored, place};
 use super::maps::Mapping;
 use crate::names::printable;
-use crate::outside;
+use crate::outside::{self, is_stored, place};
 use jitdump::Jitdump;
 use nix::fcntl::{openat2, OFlag, OpenHow, ResolveFlag};
 use perfmap::PerfMap;
