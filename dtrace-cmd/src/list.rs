@@ -9,7 +9,7 @@ use crate::trace::{compile, prepare};
 use crate::Failure;
 use dtrace::handle::{probes, KernelWorld};
 use dtrace::list;
-use dtrace::world::ProbePattern;
+use dtrace::pattern::ProbePattern;
 use std::io::{self, BufWriter, Write};
 
 /// Lists the probes that the command line describes. Returns the exit status.

@@ -17,7 +17,8 @@ mod tell;
 mod trace;
 
 use args::{ArgError, Args, Mode};
-use dtrace::handle::{open_error, Absent, DevDtrace, KernelWorld, PATH};
+use dtrace::device::{open_error, Absent, DevDtrace, PATH};
+use dtrace::handle::KernelWorld;
 use dtrace::options::{self, Opt};
 use std::io::{self, Write};
 use std::path::Path;

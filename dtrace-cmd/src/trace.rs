@@ -13,13 +13,13 @@ use dtrace::compile::ProbeSpec;
 use dtrace::consume::{Event, Output, Sink};
 use dtrace::diag::Diagnostic;
 use dtrace::handle::{preprocess, Enabled, Error, Given, Handle, KernelWorld, Progress, Script};
-use dtrace::text::plain;
 use dtrace::list;
 use dtrace::options::{CompileOptions, Opt, OptionError, Options, Setter};
 use dtrace::proc::Target;
 use dtrace::program::Program;
 use dtrace::source::Source;
 use dtrace::text::decoded;
+use dtrace::text::plain;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, IsTerminal, Read, Write};
 

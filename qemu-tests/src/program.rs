@@ -4,12 +4,13 @@
 //! Compiles D programs into images, and builds descriptions and requests for probes in processes,
 //! for programs in the VM that use the device directly.
 
+use dtrace::device::{DevDtrace, PATH};
 use dtrace::dof;
-use dtrace::handle::{DevDtrace, Given, Handle, KernelWorld, PATH};
+use dtrace::handle::{Given, Handle, KernelWorld};
+use dtrace::pattern::ProbePattern;
 use dtrace::pid::Request;
 use dtrace::program::{Clause, Program};
 use dtrace::source::Source;
-use dtrace::world::ProbePattern;
 use dtrace_uapi::process::{Probe, ADDRESS};
 use std::path::Path;
 

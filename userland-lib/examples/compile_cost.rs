@@ -8,12 +8,13 @@
 use dtrace::compile::{Compiler, Settings};
 use dtrace::fixture::Little;
 use dtrace::handle::{libraries, Library};
+use dtrace::pattern::ProbePattern;
 use dtrace::pid::{Code, Object};
+use dtrace::processes::ProcessSource;
 use dtrace::source::Source;
 use dtrace::types::btf::{Btf, KernelBtf};
-use dtrace::world::{
-    ArgInfo, ProbeInfo, ProbePattern, ProbeSource, ProcessSource, Symbol, SymbolSource, TypeSource,
-};
+use dtrace::types::TypeSource;
+use dtrace::world::{ArgInfo, ProbeInfo, ProbeSource, Symbol, SymbolSource};
 use dtrace_uapi::types::ProbeId;
 use std::fmt::Write;
 use std::io;

@@ -85,7 +85,7 @@ mod tests {
     use super::*;
     use crate::format::Format;
     use crate::program::Program;
-    use crate::render::structure::{Field, Form, Shape};
+    use crate::shape::{Field, Form, Shape};
     use crate::statement::{Kind, Print};
     use dtrace_uapi::option::Opt;
 

@@ -275,8 +275,8 @@ fn end(source: &Source) -> Span {
 mod tests {
     use super::*;
     use crate::diag::Diagnostic;
+    use crate::processes::Nowhere;
     use crate::statement::{Kind, Statement};
-    use crate::world::Nowhere;
     use dtrace_uapi::action::Action;
 
     fn compile(text: &str) -> Result<Program> {

@@ -46,9 +46,9 @@ pub fn listing(difo: &Difo) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pattern::ProbePattern;
     use crate::program::{ActionDesc, Clause};
     use crate::source::Span;
-    use crate::world::ProbePattern;
     use dtrace_uapi::action::Action;
     use dtrace_uapi::dif::Instr;
 

@@ -7,11 +7,12 @@
 //! It never changes, so that expected results of compilation can be kept beside the programs. It
 //! also has the pieces of text from which random programs are generated.
 
+use crate::pattern::ProbePattern;
 use crate::pid::{Binding, Code, CodeMapping, Function, Instructions, Object, Text, MADE};
+use crate::processes::ProcessSource;
 use crate::types::btf::{fixture, Btf};
-use crate::world::{
-    ArgInfo, ProbeInfo, ProbePattern, ProbeSource, ProcessSource, Symbol, SymbolSource, TypeSource,
-};
+use crate::types::TypeSource;
+use crate::world::{ArgInfo, ProbeInfo, ProbeSource, Symbol, SymbolSource};
 use dtrace_uapi::types::ProbeId;
 use std::io;
 use std::sync::Arc;

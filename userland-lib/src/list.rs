@@ -7,7 +7,8 @@
 //! A kernel has some hundred thousand probes, so each line is generated directly from the device's
 //! description.
 
-use crate::handle::{text, KernelWorld};
+use crate::device::text;
+use crate::handle::KernelWorld;
 use crate::stability::{class_name, minimum, stability_name, Report};
 use crate::world::ProbeSource;
 use dtrace_uapi::ioctl::ProbeDesc;
@@ -97,7 +98,7 @@ fn attributes(out: &mut impl Write, title: &str, attribute: Attribute) -> io::Re
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::handle::fill;
+    use crate::device::fill;
     use dtrace_uapi::types::{Class, Stability};
 
     #[test]

@@ -14,7 +14,7 @@
 
 use crate::arch::HOST;
 use crate::dof::Linkable;
-use crate::usdt;
+use crate::usdt::{self, DOF_SECTION as SECTION};
 use object::elf::{
     SectionFlags as Flags, ELFOSABI_GNU, SHF_ALLOC, SHF_GNU_RETAIN, SHF_WRITE, SHT_NOTE,
     SHT_PROGBITS,
@@ -25,8 +25,6 @@ use object::{
     SymbolKind, SymbolScope,
 };
 
-/// Name of the section that contains the DOF.
-pub const SECTION: &str = ".SUNW_dof";
 /// Name of the symbol at its start.
 pub const SYMBOL: &str = "___SUNW_dof";
 /// Alignment of a DOF image: that of its largest numbers.

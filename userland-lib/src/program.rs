@@ -26,12 +26,12 @@
 //! so that programs can be enabled one by one on the same device.
 
 use crate::diag::Diagnostic;
+use crate::pattern::ProbePattern;
 use crate::pid::Described;
 use crate::source::Span;
 use crate::stability::Report;
 use crate::statement::{self, AggVar, Statement};
 use crate::usdt::Provider;
-use crate::world::ProbePattern;
 use dtrace_uapi::action::Action;
 use dtrace_uapi::dif::Instr;
 use dtrace_uapi::types::{DifType, DifVar};

@@ -14,7 +14,7 @@
 //! Invariant: the numbers in a program's image are those of its table of statements.
 
 use crate::format::Format;
-use crate::render::structure::Shape;
+use crate::shape::Shape;
 use dtrace_uapi::action::Action;
 use serde::{Deserialize, Serialize};
 

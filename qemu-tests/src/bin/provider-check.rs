@@ -16,8 +16,8 @@
 //!   of the functions either returned or its return was counted as lost, and that some were lost;
 //! - `provider-check types DESC`: prints the argument types of the first probe that matches.
 
+use dtrace::device::{fill, text, Buffer, DevDtrace, Device, PATH};
 use dtrace::dof;
-use dtrace::handle::{fill, text, Buffer, DevDtrace, Device, PATH};
 use dtrace::program::{ActionDesc, Clause, Difo, Program};
 use dtrace::source::Span;
 use dtrace_uapi::action::Action;

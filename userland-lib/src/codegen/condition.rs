@@ -200,9 +200,9 @@ mod tests {
     use super::super::lower::predicate;
     use super::*;
     use crate::disassemble::listing;
+    use crate::processes::Nowhere;
     use crate::source::Span;
     use crate::types::{Ty, Types};
-    use crate::world::Nowhere;
     use dtrace_uapi::var::Var;
 
     fn arg(var: Var) -> Box<Expr> {

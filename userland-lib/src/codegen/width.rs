@@ -15,10 +15,9 @@
 use super::ir::VReg;
 use super::lower::{Lowering, Shape};
 use crate::hir::{Expr, ExprKind};
-use crate::sema::fold::IntShape;
 use crate::source::Span;
 use crate::syntax::ast::BinaryOp;
-use crate::types::Ty;
+use crate::types::{IntType, Ty};
 use dtrace_uapi::dif::Op;
 
 impl Lowering<'_> {
@@ -52,11 +51,11 @@ impl Lowering<'_> {
         match &e.kind {
             _ if size >= 8 => true,
             ExprKind::Int(value) => {
-                let shape = IntShape {
+                let int = IntType {
                     size: size as u8,
                     signed,
                 };
-                *value == shape.normalize(*value)
+                *value == int.normalize(*value)
             }
             ExprKind::Arith(..) | ExprKind::Neg(_) | ExprKind::BitNot(_) if !signed => true,
             ExprKind::Arith(op, a, b) => {

@@ -9,7 +9,7 @@
 
 use super::fields::{Field, Group};
 use super::{ConsumeError, Context};
-use crate::handle::{text, Device};
+use crate::device::{text, Device};
 use crate::statement::{self, AggVarId, Statement};
 use dtrace_uapi::ioctl::{ProbeDesc, RecDesc, RecHdr};
 use dtrace_uapi::types::{AggId, Epid, ProbeId};

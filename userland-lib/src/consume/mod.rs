@@ -27,12 +27,12 @@ pub use layout::{EnabledProbe, ProbeName};
 pub use output::Output;
 pub use places::Places;
 
-use crate::handle::{Buffer, Device};
-use crate::text::plain;
+use crate::device::{Buffer, Device};
 use crate::options::{size_text, Options};
 use crate::render::line::Flow;
 use crate::render::{message, Aggregations, Style, Symbolizer, Zone};
 use crate::statement::{AggVarId, Statement};
+use crate::text::plain;
 use dtrace_uapi::action::Action;
 use dtrace_uapi::fault::Fault;
 use dtrace_uapi::ioctl::Status;

@@ -77,7 +77,7 @@ impl Places {
 mod tests {
     use super::*;
     use crate::compile::{Compiler, Settings};
-    use crate::world::Nowhere;
+    use crate::processes::Nowhere;
 
     #[test]
     fn an_instruction_has_the_place_of_what_it_was_made_for() {

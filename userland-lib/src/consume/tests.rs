@@ -4,8 +4,8 @@
 //! Consuming from handmade buffers: their text and events, and inconsistent buffers.
 
 use super::*;
+use crate::device::fill;
 use crate::format::Format;
-use crate::handle::fill;
 use crate::options::Setter;
 use crate::render::{NoSymbols, Zone};
 use crate::statement::{self, Kind, Print};

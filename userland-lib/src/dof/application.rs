@@ -9,15 +9,12 @@
 
 use super::{emit_into, Image};
 use crate::program::Program;
-use crate::usdt::{self, Provider, Site};
+use crate::usdt::{self, Provider, Site, MAKER};
 use dtrace_uapi::dof::{self, Hdr, Probe, RelocDesc, RelocHdr, Sec, SecIdx, SecType, SECIDX_NONE};
 use dtrace_uapi::option::Opt;
 use dtrace_uapi::types::Attribute;
 use std::collections::BTreeSet;
 use zerocopy::FromBytes;
-
-/// The tool and version that an image names as its creator.
-pub const MAKER: &str = concat!("DTrace for Linux ", env!("CARGO_PKG_VERSION"));
 
 /// An image for a linker.
 #[derive(Debug)]

@@ -10,7 +10,7 @@
 
 mod application;
 
-pub use application::{emit_for_application, Linkable, Use, MAKER};
+pub use application::{emit_for_application, Linkable, Use};
 
 use crate::program::{ActionDesc, Clause, Difo, Program};
 use dtrace_uapi::dif::{DIF_NREGS, DIF_NTREGS, DIF_VERSION};
@@ -323,8 +323,8 @@ impl Image {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pattern::ProbePattern;
     use crate::source::Span;
-    use crate::world::ProbePattern;
     use dtrace_uapi::action::Action;
     use dtrace_uapi::dif::{Instr, Op};
 
@@ -436,7 +436,7 @@ mod tests {
     fn a_stack_that_a_format_prints_has_its_depth() {
         let source = crate::source::Source::argument("BEGIN { printf(\"%k\", ustack(2, 8)); }");
         let settings = crate::compile::Settings::default();
-        let mut compiler = crate::compile::Compiler::new(&crate::world::Nowhere);
+        let mut compiler = crate::compile::Compiler::new(&crate::processes::Nowhere);
         let program = compiler.compile(&source, &settings).expect("a program");
         let enabling = dtrace_engine::Enabling::parse(&emit(&program, &[])).expect("an image");
         let action = &enabling.clauses()[0].actions[0];

@@ -7,8 +7,8 @@
 //! need it themselves. It gives a function's bounds but no name, so such a function is named by its
 //! address. A function with a symbol keeps the symbol's name.
 
-use super::{Binding, Function, FUNCTIONS_MAX};
 use super::section::{bases, section};
+use super::{Binding, Function, FUNCTIONS_MAX};
 use gimli::{CieOrFde, EhFrame, EndianSlice, RunTimeEndian, UnwindSection};
 use object::{Object as _, ObjectSection as _, ReadRef};
 use std::ops::ControlFlow;

@@ -10,8 +10,8 @@
 //! not hold a process that is traced by `ptrace()` already. If another tracer attaches before we
 //! do, the process is only watched and runs on.
 
-use super::error::missing;
 use super::{Error, Handle};
+use crate::device::missing;
 use crate::proc::Target;
 use dtrace_uapi::hold::{self, Hold, NAME_SIZE};
 use rustix::event::{poll, PollFd, PollFlags};

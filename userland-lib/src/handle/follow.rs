@@ -15,10 +15,12 @@
 
 use super::own::Own;
 use super::{probe_desc, KernelWorld, Names};
-use crate::text::plain;
+use crate::pattern::ProbePattern;
 use crate::pid::{self, Described, Object, Place};
+use crate::processes::ProcessSource;
+use crate::processes::Unmade;
 use crate::program::Program;
-use crate::world::{ProbePattern, ProcessSource, Unmade};
+use crate::text::plain;
 use dtrace_uapi::hold::{self, Held, Hold};
 use rustix::event::{poll, PollFd, PollFlags};
 use rustix::io::Errno;

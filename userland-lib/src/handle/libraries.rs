@@ -289,7 +289,7 @@ mod tests {
     /// The built-in libraries compile, even if the kernel provides no types.
     #[test]
     fn own_libraries_compile() {
-        let world = crate::world::Nowhere;
+        let world = crate::processes::Nowhere;
         let mut compiler = crate::compile::Compiler::new(&world);
         let own = libraries(&CompileOptions::default(), |_| true).unwrap();
         assert_eq!(own.len(), BUILT_IN.len());

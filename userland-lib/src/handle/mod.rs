@@ -15,13 +15,10 @@
 //! Invariant: `statements` holds the statements of every program that may be enabled, in the order
 //! of their numbers.
 
-mod absent;
 mod affinity;
 mod anonymous;
 mod awaiting;
 mod clock;
-mod dev_dtrace;
-mod device;
 mod error;
 mod follow;
 mod libraries;
@@ -36,10 +33,7 @@ mod world;
 #[cfg(test)]
 mod tests;
 
-pub use absent::Absent;
-pub use dev_dtrace::{DevDtrace, PATH};
-pub use device::{fill, text, Buffer, Device};
-pub use error::{open_error, Error};
+pub use error::Error;
 pub use libraries::{libraries, Library, LibraryError, Need};
 pub use names::Names;
 pub use preprocess::{preprocess, PreprocessError};
@@ -47,15 +41,16 @@ pub use world::{probe_desc, probes, KernelWorld};
 
 use crate::compile::{Compiler, ProbeSpec, Settings};
 use crate::consume::{until_readable, Consumer, Context, Event, Places, Sink};
+use crate::device::{older, Device};
 use crate::options::{OptionError, Options, Setter};
 use crate::proc::Target;
 use crate::program::Program;
 use crate::render::Zone;
 use crate::source::Source;
 use crate::statement::Statement;
-use crate::symbols::VMLINUX;
+use crate::types::TypeSource;
+use crate::types::VMLINUX;
 use crate::types::{Container, DataModel};
-use crate::world::TypeSource;
 use affinity::Stay;
 use clock::Clock;
 use dtrace_uapi::option::Opt;
@@ -453,7 +448,7 @@ impl<'w> Handle<'w> {
         match self.device().reason() {
             reason if reason.is_empty() => Error::Device(error),
             reason => Error::Refused {
-                reason: reason + &error::older(self.module, &error),
+                reason: reason + &older(self.module, &error),
                 error,
             },
         }

@@ -13,10 +13,11 @@
 
 use super::follow;
 use super::KernelWorld;
+use crate::pattern::{fits, ProbePattern};
+use crate::pid::Object;
+use crate::processes::ProcessSource;
 use crate::text::plain;
-use crate::pid::{fits, Object};
 use crate::usdt::{self, Note};
-use crate::world::{ProbePattern, ProcessSource};
 use dtrace_uapi::hold::{self, Hold, Known};
 use std::collections::HashSet;
 use std::io;

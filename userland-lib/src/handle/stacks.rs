@@ -9,8 +9,8 @@
 //! the file have frame pointers. A consumer that may not trace all processes cannot make tables and
 //! uses those that others have made.
 
-use super::device::Device;
 use super::names::Names;
+use crate::device::Device;
 use crate::interp;
 use crate::options::Options;
 use crate::program::Program;
@@ -205,7 +205,7 @@ mod tests {
         let source = crate::source::Source::argument(text);
         let settings = crate::compile::Settings::default();
         let compiled =
-            crate::compile::Compiler::new(&crate::world::Nowhere).compile(&source, &settings);
+            crate::compile::Compiler::new(&crate::processes::Nowhere).compile(&source, &settings);
         compiled.unwrap()
     }
 

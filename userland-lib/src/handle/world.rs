@@ -7,21 +7,22 @@
 //! Everything is read lazily. A program without kernel types never opens BTF, and one without
 //! symbols never reads kallsyms, because these two account for most of a tracer's start-up time.
 
-use super::device::{fill, text, Device};
 use super::placed::Placed;
 use crate::ctf::Ctf;
+use crate::device::{fill, text, Device};
 use crate::dwarf::{self, DebugInfo};
 use crate::outside;
+use crate::pattern::ProbePattern;
 use crate::pid::{self, Code, Module, Modules, Object, Place, Request};
+use crate::processes::ProcessSource;
+use crate::processes::Unmade;
 use crate::symbols::KernelSymbols;
 use crate::text::plain;
 use crate::types::btf::{Btf, KernelBtf, Proto, TypeId};
+use crate::types::TypeSource;
 use crate::types::{Ty, Types};
 use crate::usdt::{self, Note, Point, Registration};
-use crate::world::{
-    ArgInfo, ProbeInfo, ProbePattern, ProbeSource, ProcessSource, Symbol, SymbolSource, TypeSource,
-    Unmade,
-};
+use crate::world::{ArgInfo, ProbeInfo, ProbeSource, Symbol, SymbolSource};
 use dtrace_uapi::ioctl::ProbeDesc;
 use dtrace_uapi::types::{ProbeId, ProviderAttributes};
 use std::cell::RefCell;
@@ -394,7 +395,7 @@ fn prototype(btf: &KernelBtf, probe: &ProbeDesc) -> Option<Vec<String>> {
     let provider = text(&probe.provider);
     // The module of an `sdt` probe is the tracepoint's subsystem, not the module that defines it.
     let module = match provider.as_str() {
-        "sdt" => crate::symbols::VMLINUX,
+        "sdt" => crate::types::VMLINUX,
         _ => &module,
     };
     let btf = btf.module(module).ok()??;

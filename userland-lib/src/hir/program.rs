@@ -7,9 +7,9 @@
 //! runs code, the typed program has the expression and says what becomes of its value.
 
 use super::Expr;
+use crate::pattern::ProbePattern;
 use crate::program;
 use crate::source::Span;
-use crate::world::ProbePattern;
 use dtrace_uapi::action;
 
 /// A typed program.

@@ -155,8 +155,8 @@ fn target(place: &Place) -> String {
 #[cfg(test)]
 mod tests {
     use crate::compile::{Compiler, Settings};
+    use crate::processes::Nowhere;
     use crate::source::Source;
-    use crate::world::Nowhere;
     use expect_test::{expect, Expect};
 
     fn check(text: &str, expected: Expect) {

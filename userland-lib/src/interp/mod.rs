@@ -22,9 +22,10 @@ mod tests;
 pub use runtime::evaluators_of;
 
 use crate::compile::{Compiler, Settings};
+use crate::pattern::ProbePattern;
+use crate::processes::Nowhere;
 use crate::program::{ActionDesc, Clause, Program};
 use crate::source::Source;
-use crate::world::{Nowhere, ProbePattern};
 use dtrace_uapi::action::{ustack_arg, ustack_frames, ustack_strsize, Action};
 use dtrace_uapi::interp::{MODULE, PROVIDER, WORDS_MAX};
 use runtime::{Runtime, ALL};

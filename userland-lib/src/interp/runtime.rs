@@ -35,10 +35,10 @@
 
 use super::layout::Tables;
 use super::lines::Format;
+use crate::elf::section::section;
 use crate::elf::{frames, texts};
 use crate::fnv::{fnv, FNV};
 use crate::text::parse_number;
-use crate::elf::section::section;
 use dtrace_uapi::interp::CONSTANTS_MAX;
 use dtrace_unwind::evaluators::{MADE, TOLD};
 use object::{elf, Endianness, Object as _, ObjectKind, ObjectSegment as _, ReadRef};

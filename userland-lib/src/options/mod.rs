@@ -19,10 +19,10 @@ mod pragma;
 mod value;
 pub mod version;
 
-pub use compile::{CompileOptions, EvalTime, LinkType};
+use crate::text::parse_number;
+pub use compile::{CompileOptions, LinkType};
 pub use consumer::{ConsumerOptions, Encoding, Frames};
 pub use dtrace_uapi::option::Opt;
-use crate::text::parse_number;
 pub use value::{parse_flag, parse_rate, parse_size, size_text};
 
 use dtrace_uapi::limits;

@@ -4,8 +4,8 @@
 //! Why a description of probes in a process cannot be resolved, in DTrace's words.
 
 use super::{Kind, Place};
-use crate::text::plain;
 use crate::names::printable;
+use crate::text::plain;
 use std::io;
 
 /// Error in a description of probes in a process.

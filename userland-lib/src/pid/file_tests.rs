@@ -5,7 +5,7 @@
 
 use super::tests::resolved;
 use super::*;
-use crate::options::EvalTime;
+use crate::proc::EvalTime;
 use crate::proc::Target;
 use crate::symbols::mappings_of;
 use dtrace_uapi::limits::FUNCNAMELEN;

@@ -8,9 +8,10 @@
 //! are needed to distinguish the file from others.
 
 use super::{wanted, Code, Error, Kind, Object, Place, Search, Wanted};
-use crate::nearest::nearest;
 use crate::dwarf::Lines;
-use crate::world::ProcessSource;
+use crate::nearest::nearest;
+use crate::pattern::is_open;
+use crate::processes::ProcessSource;
 use dtrace_uapi::glob;
 use std::rc::Rc;
 
@@ -41,7 +42,7 @@ impl<'p> Line<'p> {
 impl<S: ProcessSource + ?Sized> Search<'_, S> {
     /// Searches for a line in the objects that the module names.
     pub(super) fn line(&mut self, line: Line<'_>, objects: Vec<Object>) -> Result<(), Error> {
-        let is_one = !super::is_open(&self.pattern.module);
+        let is_one = !is_open(&self.pattern.module);
         for object in objects {
             let module = object.name.clone();
             let told = self.source.debug(&object);

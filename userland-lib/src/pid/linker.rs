@@ -14,8 +14,8 @@
 //! that is not code of the process.
 
 use super::Object;
+use crate::processes::ProcessSource;
 use crate::symbols::{mappings_of, Mapping};
-use crate::world::ProcessSource;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
@@ -134,10 +134,10 @@ fn words(bytes: &[u8], size: usize) -> Vec<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::EvalTime;
     use crate::pid;
+    use crate::proc::EvalTime;
     use crate::proc::Target;
-    use crate::world::Nowhere;
+    use crate::processes::Nowhere;
 
     #[test]
     fn the_linker_tells_at_the_function_that_it_says_it_does() {

@@ -47,8 +47,8 @@ pub use request::{parts, Request};
 pub use wild::{all_named, processes};
 
 use crate::nearest::nearest;
-use crate::world::{ProbePattern, ProcessSource};
-use dtrace_uapi::glob;
+use crate::pattern::{fits, is_open, ProbePattern, ADDRESS, PROGRAM};
+use crate::processes::ProcessSource;
 use lines::Line;
 use std::fmt;
 use std::ops::Range;
@@ -57,14 +57,10 @@ use std::rc::Rc;
 
 /// Prefix of the provider's name; the process id follows.
 pub const PROVIDER: &str = "pid";
-/// Module name that stands for the program, whatever its file is called.
-pub(crate) const PROGRAM: &str = "a.out";
 /// Module name of the code that the kernel maps into each process.
 pub(crate) const VDSO: &str = "vdso";
 /// Module name of code in memory without a file, which the process generated or copied there.
 pub(crate) const MADE: &str = "anon";
-/// Function name that makes the probe's name an address.
-const ADDRESS: &str = "-";
 /// Most places of one description. This exceeds what a consumer may have unless the administrator
 /// raised that limit, and bounds the memory that is needed.
 const PLACES_MAX: usize = 1 << 20;
@@ -166,35 +162,6 @@ pub struct Resolved {
     pub objects: Vec<Object>,
 }
 
-impl ProbePattern {
-    /// Returns the same description with another provider.
-    #[must_use]
-    pub fn of_provider(&self, provider: String) -> Self {
-        Self {
-            provider,
-            ..self.clone()
-        }
-    }
-
-    /// Whether the description may match something in an object that the process maps later.
-    pub fn may_name_more(&self) -> bool {
-        self.func != ADDRESS && self.module != PROGRAM
-    }
-
-    /// Whether the description may match probes of a provider.
-    pub fn is_of(&self, provider: &str) -> bool {
-        fits(&self.provider, provider)
-    }
-
-    /// Whether the description matches a probe with these names.
-    pub fn describes(&self, parts: [&str; 4]) -> bool {
-        let own = [&self.provider, &self.module, &self.func, &self.name];
-        own.into_iter()
-            .zip(parts)
-            .all(|(own, part)| fits(own, part))
-    }
-}
-
 /// Returns the provider's name for a process.
 pub fn provider_of(pid: u32) -> String {
     format!("{PROVIDER}{pid}")
@@ -285,15 +252,6 @@ pub(crate) fn process_of(provider: &str) -> Result<Option<u32>, Error> {
         Ok(pid @ 1..) => Ok(Some(pid.unsigned_abs())),
         _ => Err(Error::Pid(provider.to_owned())),
     }
-}
-
-/// Whether a part of a description is empty or a glob.
-pub(crate) fn is_open(part: &str) -> bool {
-    part.is_empty() || glob::is_glob(part.as_bytes())
-}
-
-pub(crate) fn fits(part: &str, text: &str) -> bool {
-    part.is_empty() || glob::matches(part.as_bytes(), text.as_bytes())
 }
 
 /// Suffixes that compilers append, after a dot and before a number, to the name of a function that

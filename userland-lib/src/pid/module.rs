@@ -8,7 +8,7 @@
 use super::{named, Code, Object};
 use crate::ctf::Ctf;
 use crate::dwarf::{DebugInfo, Error, Member, Prototype, Tag, Type, TypeId};
-use crate::world::ProcessSource;
+use crate::processes::ProcessSource;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::PathBuf;

@@ -7,7 +7,7 @@ use super::{Code, Module, Modules, Object};
 use crate::ctf::Ctf;
 use crate::dwarf::tests::Folder;
 use crate::dwarf::{DebugInfo, Error, Tag, Type};
-use crate::world::ProcessSource;
+use crate::processes::ProcessSource;
 use std::fs;
 use std::io;
 use std::path::Path;

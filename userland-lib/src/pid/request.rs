@@ -4,7 +4,8 @@
 //! Builds the requests that have the kernel make probes in a process: names, and addresses in its
 //! memory.
 
-use super::{Kind, Place, ADDRESS};
+use super::{Kind, Place};
+use crate::pattern::ADDRESS;
 use crate::usdt::{Note, Point};
 use dtrace_uapi::process::{self, Arg, Probe, NO_REGISTER};
 use std::collections::HashMap;

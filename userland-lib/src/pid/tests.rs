@@ -6,10 +6,12 @@
 use super::*;
 use crate::compile::{Compiler, ProbeSpec, Settings};
 use crate::fixture::Little;
+use crate::processes::Unmade;
 use crate::sema::description;
 use crate::source::Source;
 use crate::types::btf::Btf;
-use crate::world::{ArgInfo, ProbeInfo, ProbeSource, Symbol, SymbolSource, TypeSource, Unmade};
+use crate::types::TypeSource;
+use crate::world::{ArgInfo, ProbeInfo, ProbeSource, Symbol, SymbolSource};
 use dtrace_uapi::types::ProbeId;
 use std::io;
 use std::sync::Arc;

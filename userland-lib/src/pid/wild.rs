@@ -9,7 +9,7 @@
 //! digits nor begins with `pid` is for other providers.
 
 use super::{process_of, provider_of, Error, Place, PROVIDER};
-use crate::world::ProbePattern;
+use crate::pattern::ProbePattern;
 use dtrace_uapi::glob;
 use std::collections::BTreeSet;
 

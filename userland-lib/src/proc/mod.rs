@@ -20,9 +20,9 @@
 mod start;
 mod words;
 
+pub use start::EvalTime;
 pub use words::split;
 
-use crate::options::EvalTime;
 use nix::sys::ptrace;
 use nix::sys::signal::Signal;
 use nix::sys::wait::{waitpid, WaitPidFlag, WaitStatus};

@@ -7,8 +7,9 @@
 //! contains it. Integers are hexadecimal, arrays are in brackets, text is in quotes. Pointers are
 //! not followed. The record may hold less than the value (`printsize`); `...` stands for the rest.
 
-use super::structure::{integer, Field, Form, Shape, DEPTH};
+use super::structure::integer;
 use super::{float, pad, Renderer};
+use crate::shape::{Field, Form, Shape, DEPTH};
 
 /// Indentation per level of nesting, columns.
 const INDENT: usize = 4;

@@ -172,8 +172,8 @@ fn scalar_increment(types: &Types<'_>, name: &str, at: usize, arg: &Expr) -> Res
 pub(super) mod tests {
     use super::*;
     use crate::hir::ExprKind;
+    use crate::processes::Nowhere;
     use crate::types::Ty;
-    use crate::world::Nowhere;
 
     pub fn constants(values: &[i64]) -> Vec<Expr> {
         let int = |&value: &i64| Expr::int(value as u64, Ty::INT, Span::default());

@@ -10,11 +10,12 @@
 
 use super::clause::Builder;
 use super::printf::Keyed;
+use super::shape::record_kind;
 use super::Sema;
 use super::{action, aggfunc, call, distribution};
 use crate::diag::{Diagnostic, Result};
-use crate::nearest::nearest;
 use crate::hir::{self, Expr};
+use crate::nearest::nearest;
 use crate::source::Span;
 use crate::statement::{AggVarId, Kind, Statement};
 use crate::syntax::ast::{self, ExprKind};
@@ -137,7 +138,7 @@ impl Sema<'_, '_> {
         let var = self.enter_aggregation(name, func, call.arg, &types, keys, span)?;
         let kinds: Vec<Kind> = types
             .iter()
-            .map(|ty| self.state.types.record_kind(*ty))
+            .map(|ty| record_kind(&self.state.types, *ty))
             .collect();
         let uarg = self.add_statement(Statement::Aggregate { var, keys: kinds }, span);
 
@@ -239,7 +240,7 @@ impl Sema<'_, '_> {
 
     /// Whether the constant `value` of type `from` keeps its value in type `to`.
     fn holds(&self, to: Ty, from: Ty, value: u64) -> bool {
-        match (self.shape(to), self.shape(from)) {
+        match (self.state.types.int(to), self.state.types.int(from)) {
             (Some(to), Some(from)) => from.normalize(to.normalize(value)) == value,
             _ => false,
         }

@@ -7,11 +7,10 @@
 //! and a string as anything that text can be read from. The argument is then converted to the form
 //! that the DIF machine takes.
 
-use super::fold::IntShape;
 use super::Sema;
 use crate::diag::{Diagnostic, Result};
-use crate::nearest::nearest;
 use crate::hir::{Expr, ExprKind};
+use crate::nearest::nearest;
 use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::{Tag, Ty, Types};
@@ -269,13 +268,7 @@ impl Param {
 fn convert(types: &Types<'_>, value: Expr, to: Ty) -> Expr {
     let span = value.span;
     match (value.constant(), types.int(to)) {
-        (Some(constant), Some(int)) => {
-            let shape = IntShape {
-                size: int.size,
-                signed: int.signed,
-            };
-            Expr::int(shape.normalize(constant), to, span)
-        }
+        (Some(constant), Some(int)) => Expr::int(int.normalize(constant), to, span),
         _ => Expr::new(ExprKind::Convert(Box::new(value)), to, span),
     }
 }

@@ -60,7 +60,7 @@ impl Sema<'_, '_> {
             return Ok(self.convert_float(operand, ty));
         }
         if types.int(ty).is_some() && types.int(from).is_some() {
-            return Ok(match (self.known(&operand), self.shape(ty)) {
+            return Ok(match (self.known(&operand), self.state.types.int(ty)) {
                 (Some(value), Some(shape)) => Expr::int(shape.normalize(value), ty, span),
                 // Converts even to the same type, because a computed value may have more bits than
                 // its type.

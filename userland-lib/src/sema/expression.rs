@@ -187,7 +187,7 @@ impl Sema<'_, '_> {
             _ => {
                 let ty = types.promote(operand.ty);
                 let operand = self.convert(operand, ty);
-                if let (Some(value), Some(shape)) = (operand.constant(), self.shape(ty)) {
+                if let (Some(value), Some(shape)) = (operand.constant(), self.state.types.int(ty)) {
                     let value = match op {
                         UnaryOp::Neg => value.wrapping_neg(),
                         _ => !value,

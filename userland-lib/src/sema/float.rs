@@ -8,13 +8,12 @@
 //! same results as in the engine. A floating-point number as a condition is true if it is not zero
 //! (NaN is true); code generation sees a comparison.
 
-use super::fold::IntShape;
 use super::Sema;
 use crate::diag::Result;
 use crate::hir::{Expr, ExprKind};
 use crate::source::Span;
 use crate::syntax::ast::{BinaryOp, FloatSuffix};
-use crate::types::Ty;
+use crate::types::{IntType, Ty};
 
 /// Returns the type of a constant with this suffix.
 pub(super) fn constant_type(suffix: FloatSuffix) -> Ty {
@@ -64,10 +63,10 @@ fn of_integer(value: u64, signed: bool, size: u8) -> Option<f64> {
 }
 
 /// Converts a floating-point constant to an integer.
-fn to_integer(value: f64, shape: IntShape) -> u64 {
-    match (shape.signed, shape.size) {
+fn to_integer(value: f64, int: IntType) -> u64 {
+    match (int.signed, int.size) {
         (false, 8..) => value as u64,
-        _ => shape.normalize(value as i64 as u64),
+        _ => int.normalize(value as i64 as u64),
     }
 }
 
@@ -120,7 +119,7 @@ impl Sema<'_, '_> {
         };
         let span = e.span;
         let (from, to) = (types.float(e.ty), types.float(ty));
-        let folded = match (&e.kind, to, self.shape(ty)) {
+        let folded = match (&e.kind, to, self.state.types.int(ty)) {
             (ExprKind::Float(value), None, Some(shape)) => {
                 return Expr::int(to_integer(*value, shape), ty, span);
             }

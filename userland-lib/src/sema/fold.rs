@@ -4,58 +4,29 @@
 //! Arithmetic on constants, with the results that the DIF machine and C's types would give.
 
 use crate::syntax::ast::BinaryOp;
+use crate::types::IntType;
 
-/// Size and signedness of an integer type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct IntShape {
-    /// Size, bytes: 1, 2, 4 or 8.
-    pub size: u8,
-    /// Whether the type is signed.
-    pub signed: bool,
-}
-
-impl IntShape {
-    /// Truncates a value to this type and extends it to 64 bits again.
-    pub fn normalize(self, value: u64) -> u64 {
-        let drop = 64 - u32::from(self.size.clamp(1, 8)) * 8;
-        if self.signed {
-            ((value << drop) as i64 >> drop) as u64
-        } else {
-            value << drop >> drop
-        }
-    }
-
-    /// Returns the result of a computation in this type: unsigned types wrap, signed ones compute
-    /// in 64 bits.
-    pub fn wrap(self, value: u64) -> u64 {
-        match self.signed {
-            true => value,
-            false => self.normalize(value),
-        }
-    }
-}
-
-/// Computes `left op right` in the type `shape`; `None` for a division by zero.
-pub fn arith(op: BinaryOp, shape: IntShape, left: u64, right: u64) -> Option<u64> {
+/// Computes `left op right` in the type `int`; `None` for a division by zero.
+pub fn arith(op: BinaryOp, int: IntType, left: u64, right: u64) -> Option<u64> {
     let (sl, sr) = (left as i64, right as i64);
     let value = match op {
         BinaryOp::Mul => left.wrapping_mul(right),
         BinaryOp::Div | BinaryOp::Rem if right == 0 => return None,
-        BinaryOp::Div if shape.signed => sl.wrapping_div(sr) as u64,
+        BinaryOp::Div if int.signed => sl.wrapping_div(sr) as u64,
         BinaryOp::Div => left / right,
-        BinaryOp::Rem if shape.signed => sl.wrapping_rem(sr) as u64,
+        BinaryOp::Rem if int.signed => sl.wrapping_rem(sr) as u64,
         BinaryOp::Rem => left % right,
         BinaryOp::Add => left.wrapping_add(right),
         BinaryOp::Sub => left.wrapping_sub(right),
         BinaryOp::Shl => left.wrapping_shl(right as u32),
-        BinaryOp::Shr if shape.signed => sl.wrapping_shr(right as u32) as u64,
+        BinaryOp::Shr if int.signed => sl.wrapping_shr(right as u32) as u64,
         BinaryOp::Shr => left.wrapping_shr(right as u32),
         BinaryOp::And => left & right,
         BinaryOp::Xor => left ^ right,
         BinaryOp::Or => left | right,
-        _ => u64::from(compare(op, shape.signed, left, right)),
+        _ => u64::from(compare(op, int.signed, left, right)),
     };
-    Some(shape.wrap(value))
+    Some(int.wrap(value))
 }
 
 /// Evaluates `left op right` for a comparison or a logical operator.
@@ -83,18 +54,12 @@ pub fn compare(op: BinaryOp, signed: bool, left: u64, right: u64) -> bool {
 mod tests {
     use super::*;
 
-    const INT: IntShape = IntShape {
-        size: 4,
-        signed: true,
-    };
-    const UINT: IntShape = IntShape {
+    const INT: IntType = IntType::INT;
+    const UINT: IntType = IntType {
         size: 4,
         signed: false,
     };
-    const LONG: IntShape = IntShape {
-        size: 8,
-        signed: true,
-    };
+    const LONG: IntType = IntType::LONG;
 
     #[test]
     fn types_cut_and_extend() {

@@ -5,8 +5,8 @@
 
 use super::tests::{argument, compile, refused, settings};
 use crate::compile::{Compiler, Settings};
+use crate::processes::Nowhere;
 use crate::source::Source;
-use crate::world::Nowhere;
 
 #[test]
 fn subroutines_take_pointers_to_their_types() {

@@ -65,13 +65,14 @@ mod type_tests;
 use crate::compile::{ProbeSpec, Settings};
 use crate::diag::{Diagnostic, Result};
 use crate::hir;
+use crate::pattern::ProbePattern;
 use crate::program::Program;
 use crate::source::{Origin, Source, Span};
 use crate::statement::AggVar;
 use crate::syntax::ast::{Ast, Item};
 use crate::syntax::TypeNames;
 use crate::types::Types;
-use crate::world::{ProbePattern, World};
+use crate::world::World;
 
 /// State shared by all programs of one compiler.
 #[derive(Clone)]

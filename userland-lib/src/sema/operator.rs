@@ -4,7 +4,7 @@
 //! Binary operators, and C's conversions of their operands.
 
 use super::expression::{counted, folded, is_null};
-use super::fold::{self, IntShape};
+use super::fold;
 use super::Sema;
 use crate::diag::{Diagnostic, Result};
 use crate::hir::{Expr, ExprKind};
@@ -14,19 +14,16 @@ use crate::types::Ty;
 use dtrace_uapi::subr::Subr;
 
 impl Sema<'_, '_> {
-    /// Returns size and signedness of an integer type.
-    pub(super) fn shape(&self, ty: Ty) -> Option<IntShape> {
-        self.state.types.int(ty).map(|int| IntShape {
-            size: int.size,
-            signed: int.signed,
-        })
-    }
-
     /// Returns the value of `e`, extended as its type says, if `e` is an integer or pointer
     /// constant.
     pub(super) fn known(&self, e: &Expr) -> Option<u64> {
         let value = e.constant()?;
-        Some(self.shape(e.ty).map_or(value, |ty| ty.normalize(value)))
+        Some(
+            self.state
+                .types
+                .int(e.ty)
+                .map_or(value, |ty| ty.normalize(value)),
+        )
     }
 
     /// Converts a number to another numeric type. Generates no code if the value certainly is one
@@ -35,7 +32,7 @@ impl Sema<'_, '_> {
         if self.computes_in_float(e.ty, ty) {
             return self.convert_float(e, ty);
         }
-        let (Some(from), Some(to)) = (self.shape(e.ty), self.shape(ty)) else {
+        let (Some(from), Some(to)) = (self.state.types.int(e.ty), self.state.types.int(ty)) else {
             return e.retype(ty);
         };
         let span = e.span;
@@ -192,7 +189,11 @@ impl Sema<'_, '_> {
             // Only a 64-bit sum can be merged: a narrower one may wrap before the offset is added.
             ExprKind::Arith(BinaryOp::Add, inner, constant)
                 if constant.constant().is_some()
-                    && self.shape(base.ty).is_none_or(|shape| shape.size == 8) =>
+                    && self
+                        .state
+                        .types
+                        .int(base.ty)
+                        .is_none_or(|shape| shape.size == 8) =>
             {
                 (inner, constant.constant().unwrap_or(0))
             }
@@ -443,7 +444,8 @@ impl Sema<'_, '_> {
                 "expression contains division by zero",
             ));
         }
-        if let (Some(l), Some(r), Some(shape)) = (left.constant(), right.constant(), self.shape(ty))
+        if let (Some(l), Some(r), Some(shape)) =
+            (left.constant(), right.constant(), self.state.types.int(ty))
         {
             if let Some(value) = fold::arith(op, shape, l, r) {
                 let (value, ty) = folded(value, ty);

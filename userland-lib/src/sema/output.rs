@@ -11,12 +11,12 @@ use super::action::Called;
 use super::aggregate::Known;
 use super::call::incompatible;
 use super::printf::{check_printa, check_printf, same_keys, Arg, Call};
-use super::shape::shape_of;
+use super::shape::{record_kind, shape_of};
 use super::Sema;
 use crate::diag::{Diagnostic, Result};
 use crate::format::Format;
 use crate::hir::{self, Expr};
-use crate::render::structure::Form;
+use crate::shape::Form;
 use crate::statement::{Kind, Print, Statement};
 use crate::syntax::ast::ExprKind;
 use crate::types::{Kind as TypeKind, Ty};
@@ -59,7 +59,7 @@ impl Sema<'_, '_> {
         if types.is_dynamic(value.ty) {
             return Err(call.error("D_TRACE_DYN", "may not be applied to a dynamic expression"));
         }
-        let kind = match types.record_kind(value.ty) {
+        let kind = match record_kind(types, value.ty) {
             Kind::Bytes if self.state.types.align(value.ty) == 1 => Kind::Chars,
             kind => kind,
         };

@@ -9,10 +9,10 @@
 
 use super::Sema;
 use crate::diag::{Diagnostic, Result};
+use crate::pattern::ProbePattern;
 use crate::program::Program;
-use crate::symbols::VMLINUX;
 use crate::syntax::ast::Pragma;
-use crate::world::ProbePattern;
+use crate::types::VMLINUX;
 
 /// Records the declared dependencies of a program. Fails if a program that is not a library depends
 /// on a library.

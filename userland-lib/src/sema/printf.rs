@@ -9,6 +9,7 @@
 //! own before the value. In `printa()` plain conversions take the keys in turn (keys may be left
 //! over), and those with `@` take the values.
 
+use super::shape::record_kind;
 use crate::diag::{Diagnostic, Result};
 use crate::format::{Conversion, Count, Format, Size};
 use crate::source::Span;
@@ -67,7 +68,7 @@ pub fn check_printf(
         ));
     }
     let kind = |arg: &Arg| match arg {
-        Arg::Value(ty) => types.record_kind(*ty),
+        Arg::Value(ty) => record_kind(types, *ty),
         Arg::Null => statement::Kind::Unsigned,
         Arg::Aggregation => statement::Kind::Bytes,
     };

@@ -7,11 +7,13 @@ use super::Sema;
 use crate::compile::ProbeSpec;
 use crate::diag::{Diagnostic, Result};
 use crate::hir::{Expr, ExprKind};
+use crate::pattern::ProbePattern;
 use crate::pid::{self, Described, Resolved};
+use crate::processes::Unmade;
 use crate::source::Span;
 use crate::types::Ty;
 use crate::usdt;
-use crate::world::{ProbeInfo, ProbePattern, Unmade};
+use crate::world::ProbeInfo;
 use dtrace_uapi::limits::{FUNCNAMELEN, MODNAMELEN, NAMELEN, PROVNAMELEN};
 use dtrace_uapi::var::Var;
 

@@ -173,8 +173,8 @@ fn count_fits(name: &str, side: &str, count: usize, span: Span) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use crate::compile::{Compiler, Settings};
+    use crate::processes::Nowhere;
     use crate::source::Source;
-    use crate::world::Nowhere;
 
     fn compile(text: &str) -> Result<(), String> {
         let result = Compiler::new(&Nowhere).compile(&Source::argument(text), &Settings::default());

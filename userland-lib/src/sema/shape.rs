@@ -7,7 +7,8 @@
 //! know of a type is copied. The copy is no deeper than anything is printed, because structures of
 //! the kernel nest very deep.
 
-use crate::render::structure::{Field, Form, Shape, DEPTH};
+use crate::shape::{Field, Form, Shape, DEPTH};
+use crate::statement;
 use crate::types::{Kind, Ty, Types};
 
 /// Returns what `print()` needs to know of `ty`.
@@ -72,10 +73,32 @@ fn form_of(types: &mut Types<'_>, ty: Ty, depth: usize) -> Form {
     }
 }
 
+/// Returns the description of the type for the consumer.
+pub(super) fn record_kind(types: &Types<'_>, ty: Ty) -> statement::Kind {
+    match types.base(ty) {
+        Kind::String => statement::Kind::String,
+        Kind::Array(element, _) if types.is_char(*element) => statement::Kind::Chars,
+        Kind::Record(_) if types.frames_of(ty).is_some() => statement::Kind::Stack,
+        Kind::Array(..) | Kind::Record(_) => statement::Kind::Bytes,
+        Kind::Float { .. } => statement::Kind::Float,
+        Kind::Stack(_) | Kind::Symbol | Kind::Usymbol | Kind::Dynamic => statement::Kind::Action,
+        Kind::Inferred(shown) => {
+            types
+                .int(*shown)
+                .map_or(statement::Kind::Signed, |int| statement::Kind::Fitted {
+                    size: int.size,
+                    signed: int.signed,
+                })
+        }
+        _ if types.int(ty).is_some_and(|int| int.signed) => statement::Kind::Signed,
+        _ => statement::Kind::Unsigned,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::world::Nowhere;
+    use crate::processes::Nowhere;
 
     #[test]
     fn members_keep_their_names_places_and_types() {
@@ -137,5 +160,21 @@ mod tests {
             shape = *element;
         }
         assert_eq!(shape.form, Form::Opaque);
+    }
+
+    #[test]
+    fn records_of_types() {
+        let mut types = Types::new(&Nowhere);
+        let chars = types.array_of(Ty::CHAR, Some(8));
+        let ints = types.array_of(Ty::INT, Some(8));
+        for (ty, kind) in [
+            (chars, statement::Kind::Chars),
+            (ints, statement::Kind::Bytes),
+            (Ty::PID_T, statement::Kind::Signed),
+            (Ty::VOID_POINTER, statement::Kind::Unsigned),
+            (Ty::STACK, statement::Kind::Action),
+        ] {
+            assert_eq!(record_kind(&types, ty), kind);
+        }
     }
 }

@@ -6,11 +6,11 @@
 use super::Sema;
 use crate::diag::Diagnostic;
 use crate::nearest::nearest;
+use crate::pattern::ProbePattern;
 use crate::source::Span;
-use crate::symbols::VMLINUX;
 use crate::syntax::TYPE_SUFFIX;
+use crate::types::VMLINUX;
 use crate::types::{Tag, Ty};
-use crate::world::ProbePattern;
 
 /// Maximum number of probes that are searched for a similar name.
 const PROBES_MAX: usize = 200_000;

@@ -4,9 +4,9 @@
 //! What actions and operators accept and refuse, in DTrace's words.
 
 use crate::compile::{Compiler, Settings};
+use crate::processes::Nowhere;
 use crate::program::Program;
 use crate::source::Source;
-use crate::world::Nowhere;
 use dtrace_uapi::action::Action;
 
 pub(super) fn compile(text: &str) -> Result<Program, String> {

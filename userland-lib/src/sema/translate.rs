@@ -14,8 +14,8 @@
 
 use super::Sema;
 use crate::diag::{Diagnostic, Result};
-use crate::nearest::nearest;
 use crate::hir::{Expr, ExprKind, Place};
+use crate::nearest::nearest;
 use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::{DataModel, Kind, Ty, Types};

@@ -6,8 +6,8 @@
 use super::scratch::Origin;
 use super::Sema;
 use crate::diag::{Diagnostic, Result};
-use crate::nearest::nearest;
 use crate::hir::{VarRef, VarScope};
+use crate::nearest::nearest;
 use crate::source::Span;
 use crate::syntax::ast::Expr;
 use crate::types::{DataModel, Ty};

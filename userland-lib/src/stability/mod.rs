@@ -17,8 +17,9 @@ mod pragma;
 mod walk;
 
 use crate::diag::{Diagnostic, Result};
+use crate::pattern::ProbePattern;
 use crate::syntax::ast::{Ast, Clause, Item};
-use crate::world::{ProbePattern, World};
+use crate::world::World;
 use dtrace_uapi::types::{Attribute, Class, Stability};
 use std::collections::{HashMap, HashSet};
 
@@ -214,8 +215,8 @@ mod tests {
     use super::*;
     use crate::compile::{Compiler, Settings};
     use crate::options::Options;
+    use crate::processes::Nowhere;
     use crate::source::Source;
-    use crate::world::Nowhere;
 
     fn report(program: &str) -> String {
         let mut compiler = Compiler::new(&Nowhere);

@@ -15,14 +15,12 @@
 //! module within `modules`.
 
 use super::modules::{Modules, REACH};
+use crate::types::VMLINUX;
 use std::cell::RefCell;
 use std::io::{self, BufRead};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-
-/// Module name of the kernel proper.
-pub const VMLINUX: &str = "vmlinux";
 
 /// Minimum time between two checks of the list of modules.
 const PAUSE: Duration = Duration::from_millis(100);

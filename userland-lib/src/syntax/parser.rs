@@ -14,7 +14,7 @@ use super::macros::Macros;
 use super::TYPE_SUFFIX;
 use crate::diag::{Diagnostic, Result};
 use crate::source::{Origin, Source, Span};
-use crate::symbols::is_own_scope;
+use crate::types::is_own_scope;
 use std::collections::HashSet;
 
 /// Maximum nesting of expressions, statements and declarators; a pair of brackets takes two to four

@@ -193,8 +193,8 @@ impl Outline<'_> {
 #[cfg(test)]
 mod tests {
     use crate::compile::{Compiler, Settings};
+    use crate::processes::Nowhere;
     use crate::source::Source;
-    use crate::world::Nowhere;
     use expect_test::expect;
 
     #[test]

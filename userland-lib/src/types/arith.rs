@@ -26,6 +26,25 @@ impl IntType {
         size: 8,
         signed: true,
     };
+
+    /// Truncates a value to this type and extends it to 64 bits again.
+    pub fn normalize(self, value: u64) -> u64 {
+        let drop = 64 - u32::from(self.size.clamp(1, 8)) * 8;
+        if self.signed {
+            ((value << drop) as i64 >> drop) as u64
+        } else {
+            value << drop >> drop
+        }
+    }
+
+    /// Returns the result of a computation in this type: unsigned types wrap, signed ones compute
+    /// in 64 bits.
+    pub fn wrap(self, value: u64) -> u64 {
+        match self.signed {
+            true => value,
+            false => self.normalize(value),
+        }
+    }
 }
 
 impl Types<'_> {

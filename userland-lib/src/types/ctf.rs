@@ -328,8 +328,8 @@ impl<'a, 'w> Writer<'a, 'w> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::processes::Nowhere;
     use crate::types::Tag;
-    use crate::world::Nowhere;
 
     fn words(file: &[u8]) -> Vec<u32> {
         let words = file.chunks_exact(4);

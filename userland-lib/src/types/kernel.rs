@@ -9,10 +9,12 @@
 
 use super::btf::{self, Btf, Proto, Qualifier, Type, TypeId};
 use super::record::{Body, RecordEntry};
+use super::TypeSource;
 use super::{Enum, IntType, Kind, Member, Path, Record, Tag, Ty, Types, MAX_DEPTH};
 use crate::dwarf;
-use crate::symbols::{is_own_scope, OWN_SCOPES, VMLINUX};
-use crate::world::TypeSource;
+use crate::types::is_own_scope;
+use crate::types::OWN_SCOPES;
+use crate::types::VMLINUX;
 use std::collections::HashMap;
 use std::sync::Arc;
 

@@ -26,7 +26,9 @@ mod model;
 mod parse;
 mod process;
 mod record;
+mod scope;
 mod similar;
+mod source;
 mod stack;
 #[cfg(test)]
 mod tests;
@@ -37,9 +39,9 @@ pub use ctf::Container;
 pub use model::DataModel;
 pub use process::Prototype;
 pub use record::{Member, Path, Record};
+pub use scope::{is_own_scope, OWN_SCOPES, VMLINUX};
+pub use source::TypeSource;
 
-use crate::statement;
-use crate::world::TypeSource;
 use dtrace_uapi::limits::STACKFRAMES_DEFAULT;
 use dtrace_uapi::types::{DifType, DIF_TF_BYREF, DIF_TYPE_CTF, DIF_TYPE_STRING};
 use kernel::Kernel;
@@ -423,29 +425,6 @@ impl<'w> Types<'w> {
             flags,
             size: u32::try_from(size).unwrap_or(u32::MAX),
             ..DifType::default()
-        }
-    }
-
-    /// Returns the description of the type for the consumer.
-    pub fn record_kind(&self, ty: Ty) -> statement::Kind {
-        match self.base(ty) {
-            Kind::String => statement::Kind::String,
-            Kind::Array(element, _) if self.is_char(*element) => statement::Kind::Chars,
-            Kind::Record(_) if self.frames_of(ty).is_some() => statement::Kind::Stack,
-            Kind::Array(..) | Kind::Record(_) => statement::Kind::Bytes,
-            Kind::Float { .. } => statement::Kind::Float,
-            Kind::Stack(_) | Kind::Symbol | Kind::Usymbol | Kind::Dynamic => {
-                statement::Kind::Action
-            }
-            Kind::Inferred(shown) => {
-                self.int(*shown)
-                    .map_or(statement::Kind::Signed, |int| statement::Kind::Fitted {
-                        size: int.size,
-                        signed: int.signed,
-                    })
-            }
-            _ if self.int(ty).is_some_and(|int| int.signed) => statement::Kind::Signed,
-            _ => statement::Kind::Unsigned,
         }
     }
 }

@@ -107,7 +107,7 @@ impl Types<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::world::Nowhere;
+    use crate::processes::Nowhere;
 
     #[test]
     fn what_is_as_large_as_a_long_depends_on_the_model() {

@@ -11,6 +11,7 @@
 use super::record::{Body, RecordEntry};
 use super::{Enum, IntType, Kind, Member, Path, Record, Ty, Types, MAX_DEPTH};
 use crate::dwarf::{self, Base, Type, TypeId};
+use crate::pattern::PROGRAM;
 use crate::pid::{self, Told};
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -46,7 +47,7 @@ pub struct Prototype {
 /// `pid12` the program itself.
 fn scope(module: Option<&str>) -> Option<(u32, &str)> {
     let scope = module?.strip_prefix(pid::PROVIDER)?;
-    let (pid, module) = scope.split_once('`').unwrap_or((scope, pid::PROGRAM));
+    let (pid, module) = scope.split_once('`').unwrap_or((scope, PROGRAM));
     Some((pid.parse().ok()?, module))
 }
 

@@ -7,7 +7,7 @@
 //! programs that have an error.
 
 use super::btf::{Btf, Type, TypeId};
-use super::{Tag, Types};
+use super::{Tag, Types, VMLINUX};
 use crate::nearest::nearest;
 
 impl Types<'_> {
@@ -24,7 +24,7 @@ impl Types<'_> {
                 .map(|((_, name), _)| name.as_str())
                 .collect(),
         };
-        let kernel = self.world.btf("vmlinux");
+        let kernel = self.world.btf(VMLINUX);
         if let Some(btf) = &kernel {
             let ids = btf.ids().into_iter().flatten();
             names.extend(ids.filter_map(|id| name_of(btf, id, tag)));

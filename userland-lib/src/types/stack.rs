@@ -80,7 +80,7 @@ impl Types<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::world::Nowhere;
+    use crate::processes::Nowhere;
 
     #[test]
     fn a_stack_has_its_head_and_its_frames() {

@@ -5,8 +5,9 @@
 
 use super::btf::fixture::{self, Builder};
 use super::btf::{self as b, Btf, TypeId};
+use super::TypeSource;
 use super::*;
-use crate::world::{Nowhere, TypeSource};
+use crate::processes::Nowhere;
 use std::cell::Cell;
 use std::sync::Arc;
 
@@ -529,7 +530,6 @@ fn what_goes_together() {
 #[test]
 fn what_kernel_and_consumer_are_told() {
     let mut types = Types::new(&Nowhere);
-    let chars = types.array_of(Ty::CHAR, Some(8));
     let ints = types.array_of(Ty::INT, Some(8));
     let string = types.dif_type(Ty::STRING);
     assert_eq!(
@@ -543,12 +543,4 @@ fn what_kernel_and_consumer_are_told() {
     );
     let int = types.dif_type(Ty::UINT16_T);
     assert_eq!((int.kind, int.flags, int.size), (DIF_TYPE_CTF, 0, 2));
-    assert_eq!(types.record_kind(chars), statement::Kind::Chars);
-    assert_eq!(types.record_kind(ints), statement::Kind::Bytes);
-    assert_eq!(types.record_kind(Ty::PID_T), statement::Kind::Signed);
-    assert_eq!(
-        types.record_kind(Ty::VOID_POINTER),
-        statement::Kind::Unsigned
-    );
-    assert_eq!(types.record_kind(Ty::STACK), statement::Kind::Action);
 }

@@ -13,7 +13,6 @@
 use super::dof::parse_all;
 use super::notes::Note;
 use crate::arch::x86_64::{below_return, is_ours, replaced};
-use crate::object::SECTION;
 use dtrace_uapi::process::ANSWER;
 use object::elf::{self, Machine};
 use object::read::ReadRef;
@@ -21,6 +20,9 @@ use object::{
     Object as _, ObjectSection as _, ObjectSegment as _, ObjectSymbol as _, ObjectSymbolTable as _,
     RelocationFlags, RelocationTarget,
 };
+
+/// Name of the section that contains the DOF.
+pub const SECTION: &str = ".SUNW_dof";
 
 /// Most bytes of the section.
 const SIZE_MAX: u64 = 16 << 20;

@@ -36,13 +36,14 @@ pub use calls::{replace, Replaced, Site};
 pub use copies::differing;
 pub use define::{Definition, Form, Parameter, Provider, ATTRIBUTES, PROVIDER_MAX, UNSAID};
 pub use header::header;
-pub use in_file::parse as parse_dof;
+pub use in_file::{parse as parse_dof, SECTION as DOF_SECTION};
 pub use notes::{parse, read, Note};
-pub use prov::{notes as provider_notes, SECTION as PROVIDERS};
+pub use prov::{notes as provider_notes, MAKER, SECTION as PROVIDERS};
 pub use registered::Registration;
 
-use crate::pid::{fits, is_open, named, Error, Object, PROVIDER};
-use crate::world::{ProbePattern, ProcessSource};
+use crate::pattern::{fits, is_open, ProbePattern};
+use crate::pid::{named, Error, Object, PROVIDER};
+use crate::processes::ProcessSource;
 use dtrace_uapi::glob;
 use std::rc::Rc;
 

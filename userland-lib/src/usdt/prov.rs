@@ -17,10 +17,12 @@ use dtrace_uapi::types::{Attribute, ProviderAttributes};
 
 /// The section of the notes.
 pub const SECTION: &str = ".note.usdt";
+/// The tool and version that an image names as its creator.
+pub const MAKER: &str = concat!("DTrace for Linux ", env!("CARGO_PKG_VERSION"));
 /// The owner of notes with a definition.
 pub const OWNER: &str = "prov";
 /// The owner of the note that names the maker of the others.
-const MAKER: &str = "dver";
+const MAKER_OWNER: &str = "dver";
 /// The type of all these notes.
 pub const KIND: u64 = 1;
 /// Most probes of a provider. A note with more is not read.
@@ -34,11 +36,7 @@ pub fn notes(providers: &[Provider], strip: bool) -> Vec<u8> {
         note(&mut data, OWNER, &describe(provider));
     }
     if !strip {
-        note(
-            &mut data,
-            MAKER,
-            format!("{}\0", crate::dof::MAKER).as_bytes(),
-        );
+        note(&mut data, MAKER_OWNER, format!("{MAKER}\0").as_bytes());
     }
     data
 }

@@ -10,10 +10,11 @@
 
 use super::in_file::look;
 use super::notes::is_plain;
-use super::{add, dof, fits, is_open, named, Note, Point};
+use super::{add, dof, named, Note, Point};
 use crate::outside;
+use crate::pattern::{fits, is_open, ProbePattern};
 use crate::pid::Object;
-use crate::world::{ProbePattern, ProcessSource};
+use crate::processes::ProcessSource;
 use dtrace_uapi::limits::MODNAMELEN;
 use object::read::ReadCache;
 use std::path::Path;

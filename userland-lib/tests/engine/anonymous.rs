@@ -7,7 +7,8 @@
 use super::device::EngineDevice;
 use dtrace::anon;
 use dtrace::consume::Sink;
-use dtrace::handle::{Buffer, Device, Given, Handle, KernelWorld, Progress};
+use dtrace::device::{Buffer, Device};
+use dtrace::handle::{Given, Handle, KernelWorld, Progress};
 use dtrace::source::Source;
 use dtrace_engine::Enabling;
 use dtrace_uapi::dof::Images;

@@ -12,10 +12,10 @@ use dtrace::{
         ir::{Func, Inst, VReg},
     },
     format::Format,
+    pattern::ProbePattern,
     program::{ActionDesc, Clause, Difo, Program},
     source::Span,
     statement::{self, AggVarId, Kind, Print, Statement},
-    world::ProbePattern,
 };
 use dtrace_uapi::{
     action::Action,

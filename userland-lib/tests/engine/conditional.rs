@@ -6,9 +6,9 @@
 use super::language::run;
 use super::session::Session;
 use dtrace::compile::{Compiler, Settings};
+use dtrace::processes::Nowhere;
 use dtrace::program::Program;
 use dtrace::source::Source;
-use dtrace::world::Nowhere;
 use expect_test::{expect, Expect};
 
 fn check(text: &str, expected: Expect) {

@@ -12,7 +12,7 @@ use std::{
     io,
 };
 
-use dtrace::handle::{fill, text, Buffer, Device};
+use dtrace::device::{fill, text, Buffer, Device};
 use dtrace_engine::{Config, Consumer, Cpu, Ecb, Enabling, Features, Privileges, Reason, Which};
 use dtrace_uapi::glob;
 use dtrace_uapi::{

@@ -7,8 +7,8 @@
 use super::language::run;
 use super::session::Session;
 use dtrace::compile::{Compiler, Settings};
+use dtrace::processes::Nowhere;
 use dtrace::source::Source;
-use dtrace::world::Nowhere;
 use expect_test::expect;
 use proptest::prelude::*;
 

@@ -7,8 +7,8 @@
 use super::language::value_of;
 use super::session::Session;
 use dtrace::compile::{Compiler, Settings};
+use dtrace::processes::Nowhere;
 use dtrace::source::Source;
-use dtrace::world::Nowhere;
 use expect_test::{expect, Expect};
 
 /// The output of the programs of one command. `syscall::read:entry` fires with 2^40 and with 5.

@@ -6,9 +6,9 @@
 
 use super::session::Session;
 use dtrace::compile::{Compiler, Settings};
+use dtrace::processes::Nowhere;
 use dtrace::source::Source;
 use dtrace::types::DataModel;
-use dtrace::world::Nowhere;
 use expect_test::{expect, Expect};
 
 /// Enables the programs in order, fires `syscall::read:entry` with 3 and with 4, and returns the

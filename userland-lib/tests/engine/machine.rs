@@ -9,7 +9,7 @@ use std::{
     collections::BTreeMap,
 };
 
-use dtrace::handle::text;
+use dtrace::device::text;
 use dtrace_engine::frames::Frames;
 use dtrace_engine::{
     BadAddr, Dentry, Kobject, Machine, Mount, Pause, Place, ProbeName, RwLock, Spots, TaskArgs,

@@ -26,7 +26,7 @@ mod speculation;
 mod text;
 
 use device::EngineDevice;
-use dtrace::handle::{Buffer, Device};
+use dtrace::device::{Buffer, Device};
 
 /// The kernel stack of every firing, innermost frame first.
 const STACK: [u64; 3] = [

@@ -3,7 +3,7 @@
 
 //! The output of programs that are built by hand.
 
-use dtrace::handle::Device;
+use dtrace::device::Device;
 use dtrace::statement::Statement;
 use dtrace_uapi::{action::Action, option::Opt, var::Var};
 use expect_test::expect;

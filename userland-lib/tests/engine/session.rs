@@ -5,8 +5,8 @@
 
 use dtrace::{
     consume::{Consumer, Context, Event, Places, Sink},
+    device::Device,
     dof,
-    handle::Device,
     options::{Options, Setter},
     program::Program,
     render::{Location, Symbolizer, Zone},

@@ -6,8 +6,8 @@
 
 use super::session::Session;
 use dtrace::compile::{Compiler, Settings};
+use dtrace::processes::Nowhere;
 use dtrace::source::Source;
-use dtrace::world::Nowhere;
 use expect_test::{expect, Expect};
 
 fn session(text: &str) -> Result<Session, String> {

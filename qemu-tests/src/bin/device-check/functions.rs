@@ -5,7 +5,7 @@
 
 use crate::programs::{count, counting};
 use crate::{done, open};
-use dtrace::handle::{DevDtrace, Device};
+use dtrace::device::{DevDtrace, Device};
 use dtrace_uapi::ioctl::ProbeDesc;
 use qemu_tests::patched;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,8 +17,8 @@ pub fn matched(device: &DevDtrace, provider: &str, func: &str) -> Result<u32, St
     let mut pattern = ProbeDesc::new_zeroed();
     let mut n = 0;
     loop {
-        pattern.provider = dtrace::handle::fill(provider).ok_or("too long")?;
-        pattern.func = dtrace::handle::fill(func).ok_or("too long")?;
+        pattern.provider = dtrace::device::fill(provider).ok_or("too long")?;
+        pattern.func = dtrace::device::fill(func).ok_or("too long")?;
         (pattern.module, pattern.name) = ([0; 64], [0; 64]);
         match done(device, "PROBEMATCH", device.next_probe(&pattern))? {
             Some(found) => pattern = found,

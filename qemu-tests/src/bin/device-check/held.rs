@@ -8,7 +8,7 @@
 
 use super::programs::{constant, count as fired, counting, records, tracing};
 use super::{done, open};
-use dtrace::handle::{DevDtrace, Device};
+use dtrace::device::{DevDtrace, Device};
 use qemu_tests::program::places;
 use rustix::mm::{mlockall, MlockAllFlags};
 use std::io::{self, BufRead};

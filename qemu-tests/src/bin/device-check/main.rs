@@ -25,8 +25,8 @@ mod tables;
 mod timers;
 mod withdrawn;
 
+use dtrace::device::{Buffer, DevDtrace, Device, PATH};
 use dtrace::dof;
-use dtrace::handle::{Buffer, DevDtrace, Device, PATH};
 use dtrace::program::{ActionDesc, Program};
 use dtrace_uapi::action::Action;
 use dtrace_uapi::ioctl::ProbeDesc;
@@ -146,7 +146,7 @@ fn name(device: &DevDtrace, id: u32) -> Result<String, String> {
     pattern.id = id - 1;
     let probe = done(device, "PROBEMATCH", device.next_probe(&pattern))?;
     let probe = probe.ok_or("no such probe")?;
-    Ok(dtrace::handle::text(&probe.name))
+    Ok(dtrace::device::text(&probe.name))
 }
 
 /// Checks that IDs are dense, that PROBEMATCH finds what a description matches, and that providers

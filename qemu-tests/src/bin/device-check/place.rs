@@ -11,7 +11,7 @@
 
 use super::programs::described;
 use super::{await_end, open, refusal};
-use dtrace::handle::{DevDtrace, Device};
+use dtrace::device::{DevDtrace, Device};
 use dtrace::pid::Request;
 use dtrace_uapi::hold::{self, Hold};
 use dtrace_uapi::process::{Probe, ADDRESS};

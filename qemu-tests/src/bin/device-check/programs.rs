@@ -4,11 +4,11 @@
 //! Builds DIF programs by hand, and decodes what they recorded.
 
 use crate::done;
+use dtrace::device::{Buffer, DevDtrace, Device};
 use dtrace::dof;
-use dtrace::handle::{Buffer, DevDtrace, Device};
+use dtrace::pattern::ProbePattern;
 use dtrace::program::{ActionDesc, Clause, Difo, Program};
 use dtrace::source::Span;
-use dtrace::world::ProbePattern;
 use dtrace_uapi::action::Action;
 use dtrace_uapi::dif::{Instr, Op};
 use dtrace_uapi::ioctl::RecHdr;

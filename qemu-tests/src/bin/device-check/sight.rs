@@ -7,8 +7,8 @@
 
 use super::programs::{action, clause, constant, counting};
 use super::{open, place};
+use dtrace::device::{fill, DevDtrace, Device};
 use dtrace::dof;
-use dtrace::handle::{fill, DevDtrace, Device};
 use dtrace::program::{ActionDesc, Clause, Program};
 use dtrace_uapi::action::Action;
 use dtrace_uapi::hold::{Hold, Known, FORK, MAP};

@@ -4,7 +4,7 @@
 //! Unwind tables for user stacks, valid and invalid.
 
 use crate::open;
-use dtrace::handle::Device;
+use dtrace::device::Device;
 use dtrace::unwind;
 use std::fs::File;
 use std::io;

@@ -7,7 +7,7 @@
 
 use super::programs::{clause, counted, image};
 use super::{await_end, open, refusal};
-use dtrace::handle::{DevDtrace, Device};
+use dtrace::device::{DevDtrace, Device};
 use std::io;
 
 /// Enables the clauses that the arguments describe.

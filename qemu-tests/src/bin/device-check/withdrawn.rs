@@ -5,7 +5,7 @@
 
 use crate::programs::{clause, constant, image, records, tracing};
 use crate::{done, open};
-use dtrace::handle::{DevDtrace, Device};
+use dtrace::device::{DevDtrace, Device};
 use std::os::unix::process::parent_id;
 use std::time::{Duration, Instant};
 

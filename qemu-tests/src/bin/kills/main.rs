@@ -15,7 +15,7 @@
 
 mod processes;
 
-use dtrace::handle::{Buffer, DevDtrace, Device, PATH};
+use dtrace::device::{Buffer, DevDtrace, Device, PATH};
 use qemu_tests::memory::Memory;
 use qemu_tests::program::compile;
 use qemu_tests::random::Random;

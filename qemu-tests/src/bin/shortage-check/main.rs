@@ -18,7 +18,7 @@
 mod loads;
 mod processes;
 
-use dtrace::handle::{Buffer, DevDtrace, Device, PATH};
+use dtrace::device::{Buffer, DevDtrace, Device, PATH};
 use dtrace_uapi::ioctl::ProbeDesc;
 use processes::Kind;
 use qemu_tests::memory::Memory;
@@ -153,7 +153,7 @@ fn life(owner: Owner, image: &[u8]) -> io::Result<u32> {
 fn live(func: &str, image: &[u8]) -> io::Result<u32> {
     let device = DevDtrace::open(Path::new(PATH))?;
     let mut pattern = ProbeDesc::new_zeroed();
-    pattern.func = dtrace::handle::fill(func).ok_or(io::ErrorKind::InvalidInput)?;
+    pattern.func = dtrace::device::fill(func).ok_or(io::ErrorKind::InvalidInput)?;
     device.next_probe(&pattern)?;
     let matched = device.enable(image)?;
     device.go()?;

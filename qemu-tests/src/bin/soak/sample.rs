@@ -10,7 +10,7 @@
 //! as many as there ever were calls at once.
 
 use crate::program::Outcome;
-use dtrace::handle::{DevDtrace, Device, PATH};
+use dtrace::device::{DevDtrace, Device, PATH};
 use qemu_tests::memory::{caches, read, shrink, threads, users};
 use qemu_tests::patched;
 use std::collections::BTreeMap;

@@ -5,7 +5,7 @@
 //! for a probe, and loads modules. All of that has to succeed, and soon: if it takes long, it is
 //! waiting for a lock that others hold.
 
-use dtrace::handle::{Buffer, DevDtrace, Device, PATH};
+use dtrace::device::{Buffer, DevDtrace, Device, PATH};
 use dtrace_uapi::ioctl::ProbeDesc;
 use qemu_tests::processors::stamp;
 use qemu_tests::program::compile;

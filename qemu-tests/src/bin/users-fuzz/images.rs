@@ -7,9 +7,9 @@
 //! and thousands of them, with any combination of options.
 
 use dtrace::dof;
+use dtrace::pattern::ProbePattern;
 use dtrace::program::{Clause, Difo, Program};
 use dtrace::source::Span;
-use dtrace::world::ProbePattern;
 use dtrace_uapi::action::Action;
 use dtrace_uapi::dif::{Instr, Op};
 use dtrace_uapi::option::Opt;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::*;
-use crate::world::Nowhere;
+use crate::processes::Nowhere;
 use expect_test::{expect, Expect};
 
 const CALL: Call<'_> = Call {

@@ -7,7 +7,7 @@
 use super::Inlines;
 use crate::dwarf::inlined_tests::{shown, SOURCE};
 use crate::dwarf::tests::{address, Folder};
-use crate::options::EvalTime;
+use crate::proc::EvalTime;
 use crate::proc::Target;
 use crate::symbols::{demangled, mappings_of, UserSymbols};
 use object::{Object as _, ObjectSegment as _};

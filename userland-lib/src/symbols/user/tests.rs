@@ -6,7 +6,7 @@
 use super::super::maps::mappings_of;
 use super::*;
 use crate::fixture::copy_program;
-use crate::options::EvalTime;
+use crate::proc::EvalTime;
 use crate::proc::Target;
 
 #[inline(never)]

@@ -9,14 +9,12 @@
 //! [`Files`], but only if it is requested by name.
 
 use super::{Btf, Error, Files, Image, Kind, Malformed, TypeId};
+use crate::types::VMLINUX;
 use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-
-/// Name of the kernel itself, and of its file.
-const VMLINUX: &str = "vmlinux";
 
 /// A directory of BTF files, with the BTF read from it.
 #[derive(Debug)]

@@ -5,7 +5,7 @@
 //! and what they leave behind.
 
 use super::Worker;
-use dtrace::handle::{DevDtrace, Device};
+use dtrace::device::{DevDtrace, Device};
 use dtrace_uapi::hold::{self, Hold, Known};
 use std::fs::File;
 use std::io;

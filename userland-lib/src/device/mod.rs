@@ -5,13 +5,20 @@
 //!
 //! A [`Device`] is `/dev/dtrace` as the library uses it: probes that can be listed, an image that
 //! can be enabled, tracing that is started and stopped, and buffers that are read.
-//! [`super::DevDtrace`] is the real device. Tests put the engine itself behind the trait, so that
+//! [`DevDtrace`] is the real device. Tests put the engine itself behind the trait, so that
 //! all of the library runs without a kernel.
 //!
 //! Invariant: data that a device returns is not trusted to be consistent. Sizes and offsets are
 //! checked where they are used.
 
-use super::error::missing;
+mod absent;
+mod dev_dtrace;
+mod error;
+
+pub use absent::Absent;
+pub use dev_dtrace::{DevDtrace, PATH};
+pub use error::{age, missing, older, open_error};
+
 use crate::interp::names::Source;
 use crate::names::printable;
 use crate::pid::Request;

@@ -9,8 +9,8 @@
 
 #![allow(unsafe_code)]
 
-use super::device::{fill, text, Buffer, Device, HOLDS, PROBES, REPLICATION, TABLES};
 use super::error::missing;
+use super::{fill, text, Buffer, Device, HOLDS, PROBES, REPLICATION, TABLES};
 use crate::interp::names::Source;
 use crate::pid::Request;
 use crate::symbols::{Relic, Remains, Remnant};

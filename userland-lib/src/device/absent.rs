@@ -6,7 +6,7 @@
 //! `-h` and `-G` work on such a machine too, because they make headers and objects for the probes
 //! that an application defines itself.
 
-use super::device::{Buffer, Device};
+use super::{Buffer, Device};
 use dtrace_uapi::dif::{DIF_NREGS, DIF_NTREGS, DIF_VERSION};
 use dtrace_uapi::dof::MODEL_LP64;
 use dtrace_uapi::ioctl::{
