@@ -7,7 +7,8 @@
 
 use dtrace::compile::{Compiler, Settings};
 use dtrace::fixture::Little;
-use dtrace::handle::{libraries, Library};
+use dtrace::handle::Library;
+use dtrace::libraries::libraries;
 use dtrace::pattern::ProbePattern;
 use dtrace::pid::{Code, Object};
 use dtrace::processes::ProcessSource;

@@ -179,7 +179,7 @@ fn variables_end_with_their_numbers() {
 pub fn compiles(source: &Source, settings: &Settings) {
     let world = Little::default();
     let mut compiler = Compiler::new(&world);
-    for library in crate::handle::libraries(&Default::default(), |_| true).expect("libraries") {
+    for library in crate::libraries::libraries(&Default::default(), |_| true).expect("libraries") {
         let settings = Settings {
             empty: true,
             ..Settings::default()

@@ -28,15 +28,6 @@ const TRANSLATED: ProbeId = 3;
 /// The provider of probes in the process, and the process ID.
 const PROCESS: (&str, u32) = ("pid7", 7);
 
-/// Copies a program that is to be executed. A separate process does the copying, because processes
-/// that other tests start meanwhile would inherit a file that is open here, and the kernel does not
-/// execute a file that is open for writing.
-#[cfg(test)]
-pub(crate) fn copy_program(from: &std::path::Path, to: &std::path::Path) {
-    let copied = std::process::Command::new("cp").args([from, to]).status();
-    assert!(copied.expect("cp").success(), "{}", from.display());
-}
-
 impl Default for Little {
     fn default() -> Self {
         Self(fixture::kernel().build())

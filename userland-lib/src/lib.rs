@@ -25,6 +25,7 @@ pub mod format;
 pub mod handle;
 pub mod hir;
 pub mod interp;
+pub mod libraries;
 pub mod list;
 #[cfg(test)]
 mod manual;
@@ -47,6 +48,8 @@ pub mod stability;
 pub mod statement;
 pub mod symbols;
 pub mod syntax;
+#[cfg(test)]
+mod testing;
 pub mod text;
 pub mod types;
 pub mod unwind;

@@ -4,8 +4,8 @@
 //! Reads back the output of compiler and linker, and data that no linker would write.
 
 use super::*;
-use crate::dwarf::tests::{address, Folder};
 use crate::dwarf::{Tag, Type};
+use crate::testing::{address, Folder};
 use flate2::write::ZlibEncoder;
 use std::fs;
 use std::io::Write as _;

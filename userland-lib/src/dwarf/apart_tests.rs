@@ -3,8 +3,9 @@
 
 //! Units in files of their own: where the files may be, and which ones belong to another program.
 
-use super::tests::{address, check_all, Folder, SOURCE};
+use super::tests::{check_all, SOURCE};
 use super::*;
+use crate::testing::{address, Folder};
 use std::fs;
 use std::path::PathBuf;
 

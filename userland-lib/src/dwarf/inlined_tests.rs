@@ -5,53 +5,10 @@
 //! expensive to read.
 
 use super::budget::{Budget, ROOM_MAX};
-use super::tests::{address, Folder};
 use super::*;
+use crate::testing::{address, chain_text, Folder, INLINED};
 use std::fs;
 use std::path::PathBuf;
-
-/// A program with a chain of three functions inlined at `here`, and none at `there`.
-pub const SOURCE: &str = "\
-static volatile int sink;
-static inline __attribute__((always_inline)) void inner(int n)
-{
-	__asm__ volatile(\".globl here; here: nop\");
-	sink += n;
-}
-static inline __attribute__((always_inline)) void middle(int n)
-{
-	sink--;
-	inner(n * 2);
-}
-static inline __attribute__((always_inline)) void outer(int n)
-{
-	middle(n + 1);
-	sink++;
-}
-__attribute__((noinline)) void real(int n)
-{
-	outer(n);
-	__asm__ volatile(\".globl there; there: nop\");
-}
-int main(int argc, char **argv)
-{
-	(void)argv;
-	real(argc);
-	return 0;
-}
-";
-
-/// Functions and lines of a chain, as text.
-pub fn shown(chain: &[Inlined]) -> Vec<String> {
-    let source = |inlined: &Inlined| {
-        let source = inlined.source.as_ref();
-        source.map_or_else(String::new, |(file, line)| format!(" {file}:{line}"))
-    };
-    chain
-        .iter()
-        .map(|inlined| inlined.name.clone() + &source(inlined))
-        .collect()
-}
 
 #[test]
 fn every_form_tells_the_chain() {
@@ -73,11 +30,11 @@ fn every_form_tells_the_chain() {
         ),
         ("clang-19", &["-gdwarf-4", "-ffunction-sections"]),
     ] {
-        folder.compile_by(compiler, SOURCE, &[&["-O2"], options].concat());
+        folder.compile_by(compiler, INLINED, &[&["-O2"], options].concat());
         let program = folder.0.join("prog");
         let path = program.to_string_lossy();
         let debug = DebugInfo::open_unasked(&program, &path).expect("readable");
-        let at = |name| shown(&debug.inlined(address(&program, name)));
+        let at = |name| chain_text(&debug.inlined(address(&program, name)));
         let chain = ["inner prog.c:4", "middle prog.c:10", "outer prog.c:14"];
         assert_eq!(at("here"), chain, "{compiler} {options:?}");
         for other in ["there", "main"] {
@@ -95,7 +52,7 @@ fn every_form_tells_the_chain() {
 fn a_file_of_its_own_tells_the_chain() {
     let folder = Folder::new("inlined-id");
     let id = ["-O2", "-gdwarf-5", "-Wl,--build-id=0x0123456789"];
-    let program = folder.compile(SOURCE, &id);
+    let program = folder.compile(INLINED, &id);
     let here = address(&program, "here");
     fs::create_dir_all(folder.0.join(".build-id/01")).expect("a folder");
     let apart = ".build-id/01/23456789.debug";
@@ -114,12 +71,12 @@ fn a_file_of_its_own_tells_the_chain() {
 fn what_is_elsewhere_is_not_told() {
     let folder = Folder::new("elsewhere");
     for options in [&["-gdwarf-5", "-gsplit-dwarf"][..], &["-gdwarf-5", "-O0"]] {
-        let program = folder.compile(SOURCE, options);
+        let program = folder.compile(INLINED, options);
         let debug = DebugInfo::open_unasked(&program, "/prog").expect("readable");
         let at = debug.inlined(address(&program, "there"));
         assert!(at.is_empty(), "{options:?}");
     }
-    let program = folder.compile(SOURCE, &["-g1", "-O2"]);
+    let program = folder.compile(INLINED, &["-g1", "-O2"]);
     let debug = DebugInfo::open_unasked(&program, "/prog").expect("readable");
     let chain = debug.inlined(address(&program, "here"));
     assert!(chain.iter().all(|inlined| !inlined.name.is_empty()));
@@ -129,7 +86,7 @@ fn what_is_elsewhere_is_not_told() {
 #[test]
 fn damage_is_survived() {
     let folder = Folder::new("inlined-damage");
-    let program = folder.compile(SOURCE, &["-O2", "-gdwarf-5", "-nostartfiles", "-static"]);
+    let program = folder.compile(INLINED, &["-O2", "-gdwarf-5", "-nostartfiles", "-static"]);
     let here = address(&program, "here");
     let bytes = fs::read(&program).expect("a file");
     let look = |bytes: Vec<u8>| {
@@ -248,8 +205,8 @@ fn what_a_block_has_is_not_in_the_copy_before_it() {
     let entries = copy('a', 0) + ".byte 4\n" + &copy('b', 8) + ".byte 0\n";
     let (program, code) = made(&folder, &(UNIT.to_owned() + COPY + block), &entries, "");
     let debug = DebugInfo::open_unasked(&program, "/made").expect("readable");
-    assert_eq!(shown(&debug.inlined(code)), ["a"]);
-    assert_eq!(shown(&debug.inlined(code + 8)), ["b"]);
+    assert_eq!(chain_text(&debug.inlined(code)), ["a"]);
+    assert_eq!(chain_text(&debug.inlined(code + 8)), ["b"]);
 }
 
 /// A program whose functions are inlined dozens of levels deep.
@@ -319,7 +276,7 @@ fn chains_are_those_of_another_reader() {
     let program = folder.0.join("prog");
     let debug = DebugInfo::open_unasked(&program, "/prog").expect("readable");
     let all = sampled(&program);
-    let ours = all.iter().map(|at| shown(&debug.inlined(*at)));
+    let ours = all.iter().map(|at| chain_text(&debug.inlined(*at)));
     let ours: Vec<Vec<String>> = ours.collect();
     assert!(ours.iter().any(|chain| chain.len() > 10));
     assert_eq!(ours, by_llvm(&folder, &all));

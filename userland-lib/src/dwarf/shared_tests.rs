@@ -3,8 +3,9 @@
 
 //! Files that share common information, as made by dwz.
 
-use super::tests::{check_all, Folder};
+use super::tests::check_all;
 use super::*;
+use crate::testing::{address, Folder};
 use std::fs;
 use std::path::PathBuf;
 
@@ -69,7 +70,7 @@ fn what_is_shared_and_missing_is_no_type() {
         let folder = Folder::new(&format!("missing-{form}"));
         let program = put(&folder, "prog", prog);
         let debug = open(&folder, &program).expect("readable");
-        let area = debug.function(tests::address(&program, "area"));
+        let area = debug.function(address(&program, "area"));
         assert!(matches!(area, Err(Error::Unsupported(_))), "{area:?}");
         assert!(debug.lines("prog.c", 20).has_file);
         let alone = DebugInfo::parse(prog.into()).expect("readable");
@@ -112,7 +113,7 @@ fn damage_is_survived() {
     let (_, prog, common) = FORMS[1];
     let folder = Folder::new("shared-damage");
     let program = put(&folder, "prog", prog);
-    let area = tests::address(&program, "area");
+    let area = address(&program, "area");
     let look = |own: &[u8], shared: &[u8]| {
         let Ok(debug) = DebugInfo::parse_both(own.into(), shared.into()) else {
             return;

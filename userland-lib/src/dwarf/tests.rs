@@ -5,10 +5,10 @@
 //! debug information.
 
 use super::*;
+use crate::testing::{address, Folder};
 use std::fs;
 use std::os::unix::fs::{chown, PermissionsExt as _};
 use std::path::PathBuf;
-use std::process::Command;
 
 pub const SOURCE: &str = "\
 typedef unsigned long word;
@@ -47,50 +47,6 @@ int main(int argc, char **argv)
 ";
 /// Line of the second `nop`.
 const INLINED: u64 = 23;
-
-/// A folder for the files of one test; it is removed when dropped.
-pub struct Folder(pub PathBuf);
-
-impl Folder {
-    pub fn new(name: &str) -> Self {
-        let name = format!("dtrace-dwarf-{name}-{}", std::process::id());
-        let folder = std::env::temp_dir().join(name);
-        fs::create_dir_all(&folder).expect("a folder");
-        Self(folder)
-    }
-
-    pub fn run(&self, tool: &str, args: &[&str]) {
-        let done = Command::new(tool).args(args).current_dir(&self.0).output();
-        let done = done.unwrap_or_else(|error| panic!("{tool}: {error}"));
-        assert!(done.status.success(), "{tool} {args:?}: {done:?}");
-    }
-
-    pub fn compile(&self, source: &str, options: &[&str]) -> PathBuf {
-        self.compile_by("gcc", source, options)
-    }
-
-    pub fn compile_by(&self, compiler: &str, source: &str, options: &[&str]) -> PathBuf {
-        fs::write(self.0.join("prog.c"), source).expect("a source");
-        let all = [&["-O1", "-o", "prog"], options, &["prog.c"]].concat();
-        self.run(compiler, &all);
-        self.0.join("prog")
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-/// Address of a symbol.
-pub fn address(file: &Path, name: &str) -> u64 {
-    use object::{Object as _, ObjectSymbol as _};
-    let bytes = fs::read(file).expect("a file");
-    let file = object::File::parse(&*bytes).expect("a program");
-    let symbol = file.symbols().find(|symbol| symbol.name() == Ok(name));
-    symbol.expect(name).address()
-}
 
 /// Short text for a type.
 fn shown(debug: &DebugInfo, ty: Option<TypeId>) -> String {

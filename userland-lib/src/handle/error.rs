@@ -18,7 +18,7 @@ pub enum Error {
     Compile(Box<Diagnostic>),
     /// The D libraries cannot be read.
     #[error("{0}")]
-    Libraries(#[from] super::LibraryError),
+    Libraries(#[from] crate::libraries::LibraryError),
     /// A D library is wrong.
     #[error("{0}")]
     Library(String),

@@ -17,6 +17,7 @@ use super::own::Own;
 use super::{probe_desc, KernelWorld, Names};
 use crate::pattern::ProbePattern;
 use crate::pid::{self, Described, Object, Place};
+use crate::proc::tells_at;
 use crate::processes::ProcessSource;
 use crate::processes::Unmade;
 use crate::program::Program;
@@ -417,7 +418,7 @@ pub(super) fn is_over(pid: &u32) -> bool {
 /// Makes a process wait where its dynamic linker announces changes, if it has one.
 fn hold_libraries(world: &KernelWorld<'_>, pid: u32) -> io::Result<()> {
     let objects = world.objects(pid)?;
-    let Some(address) = pid::tells_at(world, pid, &objects)? else {
+    let Some(address) = tells_at(world, pid, &objects)? else {
         return Ok(());
     };
     hold(world, hold::INSTRUCTION, pid, address)

@@ -8,8 +8,8 @@ use super::*;
 use crate::anon::{self, Meaning};
 use crate::consume::Event;
 use crate::device::{fill, text, Buffer, DevDtrace};
+use crate::options::EvalTime;
 use crate::pid::Request;
-use crate::proc::EvalTime;
 use crate::text::plain;
 use dtrace_uapi::hold::Hold;
 use dtrace_uapi::ioctl::{
@@ -312,7 +312,7 @@ fn the_end_of_the_last_process_ends_tracing() {
     let device = Scripted::default();
     let world = KernelWorld::new(&device);
     let mut handle = Handle::new(&world).unwrap();
-    let target = Target::create("sh -c 'exit 4'", &[], crate::proc::EvalTime::Main).unwrap();
+    let target = Target::create("sh -c 'exit 4'", &[], crate::options::EvalTime::Main).unwrap();
     let pid = target.pid();
     handle.watch(target);
     assert_eq!(handle.target(), Some(pid));

@@ -14,6 +14,7 @@ use crate::dwarf::{self, DebugInfo};
 use crate::outside;
 use crate::pattern::ProbePattern;
 use crate::pid::{self, Code, Module, Modules, Object, Place, Request};
+use crate::proc;
 use crate::processes::ProcessSource;
 use crate::processes::Unmade;
 use crate::symbols::KernelSymbols;
@@ -282,15 +283,15 @@ impl SymbolSource for KernelWorld<'_> {
 
 impl ProcessSource for KernelWorld<'_> {
     fn objects(&self, pid: u32) -> io::Result<Vec<Object>> {
-        pid::objects(pid)
+        proc::objects(pid)
     }
 
     fn bare(&self, pid: u32, name: &str) -> Option<Object> {
-        pid::bare(pid, name)
+        proc::bare(pid, name)
     }
 
     fn code(&self, object: &Object) -> io::Result<Code> {
-        pid::code(object)
+        proc::code(object)
     }
 
     fn notes(&self, object: &Object) -> io::Result<Rc<[Note]>> {

@@ -169,7 +169,7 @@ fn pointers<'a, R: ReadRef<'a>>(file: &Elf<'_, 'a, R>, range: Range<u64>) -> Has
 mod tests {
     use super::super::evaluators_of;
     use super::super::runtime::{Runtime, ALL};
-    use crate::dwarf::tests::Folder;
+    use crate::testing::Folder;
     use dtrace_unwind::Evaluators;
     use object::{Object as _, ObjectSymbol as _};
 

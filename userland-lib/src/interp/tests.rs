@@ -199,7 +199,7 @@ fn a_file_says_what_its_walker_wants() {
         .iter()
         .find(|runtime| runtime.name == "v8-11.d")
         .unwrap();
-    let folder = crate::dwarf::tests::Folder::new("v8");
+    let folder = crate::testing::Folder::new("v8");
     let numbers = v8
         .text
         .lines()

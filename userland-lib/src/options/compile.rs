@@ -13,7 +13,6 @@
 
 use super::version::{self, Version};
 use super::{parse_flag, parse_rate, parse_size, OptionError, Setter};
-use crate::proc::EvalTime;
 use crate::text::parse_number;
 use crate::types::DataModel;
 use dtrace_uapi::dif::DIF_NREGS;
@@ -21,6 +20,20 @@ use dtrace_uapi::hold::WAIT_MS;
 use dtrace_uapi::types::Attribute;
 use std::path::PathBuf;
 use std::time::Duration;
+
+/// How far a process that was created or seized for tracing runs before tracing begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EvalTime {
+    /// To the first instruction after its exec.
+    Exec,
+    /// To the program's entry point, before its initializers run.
+    Preinit,
+    /// Until its initializers have run; the same point as `Main`.
+    Postinit,
+    /// To its `main()`.
+    #[default]
+    Main,
+}
 
 /// What `-G` writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -20,7 +20,7 @@ mod value;
 pub mod version;
 
 use crate::text::parse_number;
-pub use compile::{CompileOptions, LinkType};
+pub use compile::{CompileOptions, EvalTime, LinkType};
 pub use consumer::{ConsumerOptions, Encoding, Frames};
 pub use dtrace_uapi::option::Opt;
 pub use value::{parse_flag, parse_rate, parse_size, size_text};

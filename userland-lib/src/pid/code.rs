@@ -19,6 +19,9 @@ use std::io;
 /// file for each.
 const TEXTS_MAX: usize = 16;
 
+/// Largest file that is read, in bytes.
+pub const FILE_MAX: u64 = 1 << 31;
+
 /// A range of executable text.
 #[derive(Clone, Debug)]
 pub struct Text {

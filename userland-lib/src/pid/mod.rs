@@ -22,27 +22,19 @@
 
 mod code;
 mod error;
-#[cfg(test)]
-mod file_tests;
 mod lines;
-mod linker;
 mod module;
 #[cfg(test)]
 mod module_tests;
-mod process;
 mod request;
 mod sites;
-#[cfg(test)]
-mod tests;
 mod wild;
 
 pub use crate::arch::Instructions;
 pub use crate::elf::{Binding, Function};
-pub use code::{Code, Text};
+pub use code::{Code, Text, FILE_MAX};
 pub use error::Error;
-pub use linker::tells_at;
 pub use module::{Module, Modules, Told};
-pub use process::{bare, code, objects, FILE_MAX};
 pub use request::{parts, Request};
 pub use wild::{all_named, processes};
 
@@ -63,7 +55,7 @@ pub(crate) const VDSO: &str = "vdso";
 pub(crate) const MADE: &str = "anon";
 /// Most places of one description. This exceeds what a consumer may have unless the administrator
 /// raised that limit, and bounds the memory that is needed.
-const PLACES_MAX: usize = 1 << 20;
+pub const PLACES_MAX: usize = 1 << 20;
 
 /// A file, or other object, from which a process runs code.
 #[derive(Clone, Debug, PartialEq, Eq)]

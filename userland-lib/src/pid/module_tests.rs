@@ -5,9 +5,9 @@
 
 use super::{Code, Module, Modules, Object};
 use crate::ctf::Ctf;
-use crate::dwarf::tests::Folder;
 use crate::dwarf::{DebugInfo, Error, Tag, Type};
 use crate::processes::ProcessSource;
+use crate::testing::Folder;
 use std::fs;
 use std::io;
 use std::path::Path;

@@ -17,12 +17,18 @@
 #![allow(unsafe_code)]
 
 #[cfg(target_arch = "x86_64")]
+mod linker;
+mod objects;
+#[cfg(test)]
+mod objects_tests;
 mod start;
 mod words;
 
-pub use start::EvalTime;
+pub use linker::tells_at;
+pub use objects::{bare, code, objects};
 pub use words::split;
 
+use crate::options::EvalTime;
 use nix::sys::ptrace;
 use nix::sys::signal::Signal;
 use nix::sys::wait::{waitpid, WaitPidFlag, WaitStatus};

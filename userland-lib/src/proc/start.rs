@@ -12,6 +12,7 @@
 //! Invariant: the process is stopped before and after, and its text is unchanged.
 
 use crate::arch::stopped;
+use crate::options::EvalTime;
 use crate::symbols::mappings_of;
 use nix::sys::ptrace::{self, AddressType};
 use nix::sys::signal::Signal;
@@ -20,20 +21,6 @@ use nix::unistd::Pid;
 use std::fs;
 use std::io;
 use std::ops::Range;
-
-/// How far a process that was created or seized for tracing runs before tracing begins.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum EvalTime {
-    /// To the first instruction after its exec.
-    Exec,
-    /// To the program's entry point, before its initializers run.
-    Preinit,
-    /// Until its initializers have run; the same point as `Main`.
-    Postinit,
-    /// To its `main()`.
-    #[default]
-    Main,
-}
 
 /// Tag of the program's entry point in the auxiliary vector.
 const AT_ENTRY: u64 = 9;

@@ -58,6 +58,8 @@ mod variable;
 mod walker;
 
 #[cfg(test)]
+mod process_tests;
+#[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod type_tests;

@@ -180,7 +180,7 @@ mod tests {
         let name = format!("symbols-{}-", std::process::id()).into_bytes();
         let name = [&name[..], b"\xe9"].concat();
         let program = std::env::temp_dir().join(OsStr::from_bytes(&name));
-        crate::fixture::copy_program("/bin/sleep".as_ref(), &program);
+        crate::testing::copy_program("/bin/sleep".as_ref(), &program);
         let mut child = Command::new(&program).arg("60").spawn().expect("a child");
         let has = |found: &[Mapping], end: &str| {
             let mut objects = found.iter().map(Mapping::object);

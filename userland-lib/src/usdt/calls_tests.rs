@@ -8,9 +8,9 @@ use super::{
     ATTRIBUTES,
 };
 use crate::dof::{emit_for_application, Use};
-use crate::dwarf::tests::Folder;
 use crate::object;
 use crate::program::Program;
+use crate::testing::Folder;
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -5,11 +5,10 @@
 //! files.
 
 use super::Inlines;
-use crate::dwarf::inlined_tests::{shown, SOURCE};
-use crate::dwarf::tests::{address, Folder};
-use crate::proc::EvalTime;
+use crate::options::EvalTime;
 use crate::proc::Target;
 use crate::symbols::{demangled, mappings_of, UserSymbols};
+use crate::testing::{address, chain_text, Folder, INLINED};
 use object::{Object as _, ObjectSegment as _};
 use std::fs;
 use std::path::Path;
@@ -54,7 +53,7 @@ impl Run {
             let code = code.find(|m| (m.offset..m.offset + (m.end - m.start)).contains(&place));
             let code = code.expect("its code");
             let address = code.start + (place - code.offset);
-            shown(&symbols.inlined(self.target.pid(), address))
+            chain_text(&symbols.inlined(self.target.pid(), address))
         })
     }
 }
@@ -63,7 +62,7 @@ impl Run {
 fn a_process_is_looked_up_by_what_it_has_mapped() {
     for (number, layout) in ["-pie", "-no-pie", "-static"].into_iter().enumerate() {
         let folder = Folder::new(&format!("inlines-{number}"));
-        folder.compile(SOURCE, &["-O2", "-g", layout]);
+        folder.compile(INLINED, &["-O2", "-g", layout]);
         let run = Run::new(&folder, "prog");
         let symbols = UserSymbols::default();
         symbols.watch(run.target.pid());
@@ -89,7 +88,7 @@ fn what_was_stripped_is_in_the_file_that_was_made_of_it_or_nowhere() {
         assert!(there.is_empty());
         here
     };
-    folder.compile(SOURCE, &["-O2", "-g"]);
+    folder.compile(INLINED, &["-O2", "-g"]);
     folder.run("cp", &["prog", "whole"]);
     folder.run("objcopy", &["--only-keep-debug", "prog", "prog.debug"]);
     folder.run("strip", &["prog"]);
@@ -104,7 +103,7 @@ fn what_was_stripped_is_in_the_file_that_was_made_of_it_or_nowhere() {
 #[test]
 fn what_is_known_needs_no_room() {
     let folder = Folder::new("inlines-room");
-    let program = folder.compile(SOURCE, &["-O2", "-g"]);
+    let program = folder.compile(INLINED, &["-O2", "-g"]);
     let file = fs::File::open(&program).expect("a file");
     let inlines = Inlines::default();
     let here = address(&program, "here");

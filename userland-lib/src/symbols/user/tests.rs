@@ -5,9 +5,9 @@
 
 use super::super::maps::mappings_of;
 use super::*;
-use crate::fixture::copy_program;
-use crate::proc::EvalTime;
+use crate::options::EvalTime;
 use crate::proc::Target;
+use crate::testing::copy_program;
 
 #[inline(never)]
 fn landmark() -> u64 {
@@ -285,7 +285,7 @@ int main(void)
 fn a_list_from_between_code_and_its_names_is_read_again() {
     use std::io::{BufRead as _, BufReader, Write as _};
     use std::process::{Command, Stdio};
-    let folder = crate::dwarf::tests::Folder::new("made");
+    let folder = crate::testing::Folder::new("made");
     let mut child = Command::new(folder.compile(MAKER, &[]))
         .current_dir(&folder.0)
         .stdin(Stdio::piped())
@@ -309,7 +309,7 @@ fn a_list_from_between_code_and_its_names_is_read_again() {
 
 #[test]
 fn files_of_a_process_are_opened_as_it_sees_them() {
-    let folder = crate::dwarf::tests::Folder::new("seen");
+    let folder = crate::testing::Folder::new("seen");
     let path = |name: &str| folder.0.join(name).to_str().expect("a path").to_owned();
     std::fs::write(path("file"), "text").expect("written");
     std::os::unix::fs::symlink(path("file"), path("link")).expect("a link");

@@ -3,10 +3,11 @@
 
 //! Descriptions of probes in the fixture's process and in running processes.
 
-use super::*;
 use crate::compile::{Compiler, ProbeSpec, Settings};
 use crate::fixture::Little;
-use crate::processes::Unmade;
+use crate::pattern::ProbePattern;
+use crate::pid::*;
+use crate::processes::{ProcessSource, Unmade};
 use crate::sema::description;
 use crate::source::Source;
 use crate::types::btf::Btf;
@@ -20,7 +21,7 @@ fn pattern(text: &str) -> ProbePattern {
     description(text, ProbeSpec::Name).expect("a description")
 }
 
-pub(super) fn resolved<S: ProcessSource>(source: &S, text: &str) -> Resolved {
+fn resolved<S: ProcessSource>(source: &S, text: &str) -> Resolved {
     let resolved = resolve(source, &pattern(text));
     resolved.expect("a good description").expect("of a process")
 }
@@ -256,19 +257,6 @@ fn what_is_in_no_file_is_meant_by_its_name_alone() {
     ));
     assert!(matches!(refused("pid7:vdso:-:0"), Error::AddressModule));
     assert_eq!(shown("pid7:an*:main:entry").1, Vec::<String>::new());
-}
-
-#[test]
-fn the_kernels_code_for_processes_has_functions() {
-    let me = std::process::id();
-    let vdso = bare(me, VDSO).expect("one");
-    let code = code(&vdso).expect("an image");
-    let function = code.function("clock_gettime").expect("a function");
-    assert!(vdso
-        .address(code.file_offset(function.address).expect("text"))
-        .is_some());
-    assert!(bare(me, "libc").is_none());
-    assert!(super::code(&bare(me, MADE).expect("perhaps none")).is_err());
 }
 
 #[test]

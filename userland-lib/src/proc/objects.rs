@@ -8,18 +8,15 @@
 //! the path is resolved as the process sees it, provided that it leads to the file that is mapped.
 //! Any other object has no code.
 
-use super::{Code, CodeMapping, Object, MADE, VDSO};
+use super::Target;
 use crate::names;
 use crate::outside;
-use crate::proc::Target;
+use crate::pid::{Code, CodeMapping, Object, FILE_MAX, MADE, VDSO};
 use crate::symbols::{all_mappings_of, mappings_of, path_to_mapped, vdso, Backing, Mapping};
 use dtrace_uapi::limits::MODNAMELEN;
 use std::fs;
 use std::io;
 use std::path::PathBuf;
-
-/// Largest file that is read, in bytes.
-pub const FILE_MAX: u64 = 1 << 31;
 
 /// Returns the objects of the process `pid`, the program first.
 pub fn objects(pid: u32) -> io::Result<Vec<Object>> {

@@ -24,17 +24,17 @@ use crate::text::decoded;
 
 /// The built-in libraries of the system.
 const BUILT_IN: [(&str, &str); 11] = [
-    ("errno.d", include_str!("../../dlib/errno.d")),
-    ("io.d", include_str!("../../dlib/io.d")),
-    ("ip.d", include_str!("../../dlib/ip.d")),
-    ("net.d", include_str!("../../dlib/net.d")),
-    ("procfs.d", include_str!("../../dlib/procfs.d")),
+    ("errno.d", include_str!("../dlib/errno.d")),
+    ("io.d", include_str!("../dlib/io.d")),
+    ("ip.d", include_str!("../dlib/ip.d")),
+    ("net.d", include_str!("../dlib/net.d")),
+    ("procfs.d", include_str!("../dlib/procfs.d")),
     ("regs.d", HOST.names),
-    ("sched.d", include_str!("../../dlib/sched.d")),
-    ("signal.d", include_str!("../../dlib/signal.d")),
-    ("tcp.d", include_str!("../../dlib/tcp.d")),
-    ("udp.d", include_str!("../../dlib/udp.d")),
-    ("unistd.d", include_str!("../../dlib/unistd.d")),
+    ("sched.d", include_str!("../dlib/sched.d")),
+    ("signal.d", include_str!("../dlib/signal.d")),
+    ("tcp.d", include_str!("../dlib/tcp.d")),
+    ("udp.d", include_str!("../dlib/udp.d")),
+    ("unistd.d", include_str!("../dlib/unistd.d")),
 ];
 
 /// A D library.

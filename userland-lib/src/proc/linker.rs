@@ -13,7 +13,7 @@
 //! All this is the memory of the process and therefore untrusted. The kernel refuses an address
 //! that is not code of the process.
 
-use super::Object;
+use crate::pid::Object;
 use crate::processes::ProcessSource;
 use crate::symbols::{mappings_of, Mapping};
 use std::fs::File;
@@ -133,16 +133,17 @@ fn words(bytes: &[u8], size: usize) -> Vec<u64> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{code, objects};
     use super::*;
+    use crate::options::EvalTime;
     use crate::pid;
-    use crate::proc::EvalTime;
     use crate::proc::Target;
     use crate::processes::Nowhere;
 
     #[test]
     fn the_linker_tells_at_the_function_that_it_says_it_does() {
         let target = Target::create("sleep 60", &[], EvalTime::Main).unwrap();
-        let objects = pid::objects(target.pid()).unwrap();
+        let objects = objects(target.pid()).unwrap();
         let memory = Memory::of(target.pid()).unwrap();
         let told = tells_at(&Real, target.pid(), &objects).unwrap();
         assert!(told.is_some());
@@ -154,7 +155,7 @@ mod tests {
     #[test]
     fn before_the_linker_runs_its_symbols_tell() {
         let target = Target::create("sleep 60", &[], EvalTime::Exec).unwrap();
-        let objects = pid::objects(target.pid()).unwrap();
+        let objects = objects(target.pid()).unwrap();
         assert_eq!(Memory::of(target.pid()).unwrap().written(), None);
         assert!(tells_at(&Real, target.pid(), &objects).unwrap().is_some());
     }
@@ -163,11 +164,11 @@ mod tests {
 
     impl ProcessSource for Real {
         fn objects(&self, pid: u32) -> io::Result<Vec<Object>> {
-            pid::objects(pid)
+            objects(pid)
         }
 
         fn code(&self, object: &Object) -> io::Result<pid::Code> {
-            pid::code(object)
+            code(object)
         }
     }
 }

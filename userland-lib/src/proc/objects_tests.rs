@@ -3,10 +3,13 @@
 
 //! Files of running processes, and the functions in them.
 
-use super::tests::resolved;
-use super::*;
-use crate::proc::EvalTime;
+use super::{bare, code, objects};
+use crate::compile::ProbeSpec;
+use crate::options::EvalTime;
+use crate::pid::{resolve, Code, Kind, Object, Resolved, MADE, VDSO};
 use crate::proc::Target;
+use crate::processes::ProcessSource;
+use crate::sema::description;
 use crate::symbols::mappings_of;
 use dtrace_uapi::limits::FUNCNAMELEN;
 use nix::sys::wait::{waitid, Id, WaitPidFlag};
@@ -30,7 +33,7 @@ fn a_file_that_is_no_program_has_no_code() {
     let file = fs::File::create(&large).expect("a file");
     file.set_len((1 << 31) + 1).expect("a hole");
     let refused = |file: &Path| {
-        let object = super::Object {
+        let object = crate::pid::Object {
             name: String::new(),
             path: String::new(),
             file: file.to_owned(),
@@ -78,6 +81,12 @@ impl ProcessSource for Running {
     }
 }
 
+fn resolved(text: &str) -> Resolved {
+    let pattern = description(text, ProbeSpec::Name).expect("a description");
+    let resolved = resolve(&Running, &pattern);
+    resolved.expect("a good description").expect("of a process")
+}
+
 /// Returns the file of the code at `address` of this process, and the code's offset in it.
 fn in_file(address: u64) -> (String, u64) {
     let all = mappings_of(std::process::id()).expect("mappings");
@@ -101,7 +110,7 @@ fn functions_are_where_they_were_mapped_from() {
     let text = format!("pid{}:a.out:*twin_address*:entry", twin.pid());
     let Resolved {
         pattern, places, ..
-    } = resolved(&Running, &text);
+    } = resolved(&text);
     let [place] = &places[..] else {
         panic!("one place expected: {places:?}");
     };
@@ -114,7 +123,7 @@ fn functions_are_where_they_were_mapped_from() {
     let text = format!("pid{}:libc:getpid:entry", twin.pid());
     let Resolved {
         pattern, places, ..
-    } = resolved(&Running, &text);
+    } = resolved(&text);
     let found: Vec<_> = places
         .iter()
         .map(|place| (&place.object.path, place.offset))
@@ -132,9 +141,22 @@ fn twin_address() -> u64 {
 }
 
 #[test]
+fn the_kernels_code_for_processes_has_functions() {
+    let me = std::process::id();
+    let vdso = bare(me, VDSO).expect("one");
+    let code = code(&vdso).expect("an image");
+    let function = code.function("clock_gettime").expect("a function");
+    assert!(vdso
+        .address(code.file_offset(function.address).expect("text"))
+        .is_some());
+    assert!(bare(me, "libc").is_none());
+    assert!(super::code(&bare(me, MADE).expect("perhaps none")).is_err());
+}
+
+#[test]
 fn what_was_replaced_is_read_as_the_process_has_it() {
     let copy = std::env::temp_dir().join(format!("dtrace-replaced-{}", std::process::id()));
-    crate::fixture::copy_program("/bin/cat".as_ref(), &copy);
+    crate::testing::copy_program("/bin/cat".as_ref(), &copy);
     let command = format!("'{}' /dev/null", copy.display());
     let target = Target::create(&command, &[], EvalTime::Exec).expect("a process");
     fs::remove_file(&copy).expect("no file");
