@@ -7,6 +7,8 @@
 //! error that begins with `dtrace: `; 2 for an invalid command line. If the reader of the output
 //! has closed it, the command ends without a message and with status 0.
 
+#![forbid(unsafe_code)]
+
 mod anon;
 mod application;
 mod args;

@@ -7,8 +7,7 @@
 
 use dtrace::compile::{Compiler, Settings};
 use dtrace::fixture::Little;
-use dtrace::handle::Library;
-use dtrace::libraries::libraries;
+use dtrace::libraries::{libraries, Library};
 use dtrace::pattern::ProbePattern;
 use dtrace::pid::{Code, Object};
 use dtrace::processes::ProcessSource;

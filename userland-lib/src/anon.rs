@@ -14,9 +14,9 @@
 //! The file is replaced as a whole: any reader, in particular the kernel, finds the old one, the
 //! new one, or none.
 
-use crate::dof;
-use crate::file;
-use crate::statement::{AggVarId, Statement};
+use dtrace_compiler::dof;
+use dtrace_compiler::statement::{AggVarId, Statement};
+use dtrace_files::file;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
@@ -83,10 +83,10 @@ pub fn clear(path: &Path) -> io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::Format;
-    use crate::program::Program;
-    use crate::shape::{Field, Form, Shape};
-    use crate::statement::{Kind, Print};
+    use dtrace_compiler::format::Format;
+    use dtrace_compiler::program::Program;
+    use dtrace_compiler::shape::{Field, Form, Shape};
+    use dtrace_compiler::statement::{Kind, Print};
     use dtrace_uapi::option::Opt;
 
     fn meaning() -> Meaning {

@@ -2,56 +2,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! libdtrace: compiles D and consumes the records of `dtrace.ko`. See ARCHITECTURE.md.
+//!
+//! A [`handle::Handle`] is one consumer, from the text of its programs to the text of their output.
+//! The floors below it are crates of their own, whose modules have their names here too.
+
+#![forbid(unsafe_code)]
 
 pub mod anon;
-mod arch;
-pub mod codegen;
-pub mod compile;
-pub mod consume;
-#[cfg(test)]
-mod corpus;
-pub mod ctf;
-pub mod device;
-pub mod diag;
-pub mod disassemble;
-pub mod dof;
-pub mod dwarf;
-mod elf;
-pub mod file;
-#[cfg(any(test, feature = "fixture"))]
-pub mod fixture;
-mod fnv;
-pub mod format;
 pub mod handle;
-pub mod hir;
-pub mod interp;
-pub mod libraries;
 pub mod list;
-#[cfg(test)]
-mod manual;
-mod names;
-mod nearest;
-pub mod object;
-pub mod options;
-mod outline;
-mod outside;
-pub mod pattern;
-pub mod pid;
-pub mod proc;
-pub mod processes;
-pub mod program;
-pub mod render;
-pub mod sema;
-pub mod shape;
-pub mod source;
-pub mod stability;
-pub mod statement;
-pub mod symbols;
-pub mod syntax;
-#[cfg(test)]
-mod testing;
-pub mod text;
-pub mod types;
-pub mod unwind;
-pub mod usdt;
-pub mod world;
+
+#[cfg(feature = "fixture")]
+pub use dtrace_compiler::fixture;
+pub use dtrace_compiler::{
+    codegen, compile, diag, disassemble, dof, format, hir, libraries, object, options, program,
+    sema, shape, source, stability, statement, syntax, world,
+};
+pub use dtrace_consumer::{consume, device};
+pub use dtrace_files::{ctf, dwarf, file, text};
+pub use dtrace_machine::{interp, proc, symbols, unwind};
+pub use dtrace_objects::{pattern, pid, processes, usdt};
+pub use dtrace_render as render;
+pub use dtrace_types as types;

@@ -7,10 +7,10 @@
 //! A kernel has some hundred thousand probes, so each line is generated directly from the device's
 //! description.
 
-use crate::device::text;
 use crate::handle::KernelWorld;
-use crate::stability::{class_name, minimum, stability_name, Report};
-use crate::world::ProbeSource;
+use dtrace_compiler::stability::{class_name, minimum, stability_name, Report};
+use dtrace_compiler::world::ProbeSource;
+use dtrace_consumer::device::text;
 use dtrace_uapi::ioctl::ProbeDesc;
 use dtrace_uapi::types::Attribute;
 use std::io::{self, Write};
@@ -98,7 +98,7 @@ fn attributes(out: &mut impl Write, title: &str, attribute: Attribute) -> io::Re
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::fill;
+    use dtrace_consumer::device::fill;
     use dtrace_uapi::types::{Class, Stability};
 
     #[test]

@@ -6,10 +6,10 @@
 
 use super::{Error, Handle};
 use crate::anon::{self, Meaning};
-use crate::consume::Places;
-use crate::dof;
-use crate::program::Program;
-use crate::statement::{AggVarId, Statement};
+use dtrace_compiler::dof;
+use dtrace_compiler::program::Program;
+use dtrace_compiler::statement::{AggVarId, Statement};
+use dtrace_consumer::consume::Places;
 use dtrace_uapi::action::Action;
 use dtrace_uapi::option::Opt;
 use nix::errno::Errno;

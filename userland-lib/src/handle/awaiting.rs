@@ -11,8 +11,8 @@
 //! do, the process is only watched and runs on.
 
 use super::{Error, Handle};
-use crate::device::missing;
-use crate::proc::Target;
+use dtrace_consumer::device::missing;
+use dtrace_machine::proc::Target;
 use dtrace_uapi::hold::{self, Hold, NAME_SIZE};
 use rustix::event::{poll, PollFd, PollFlags};
 use rustix::io::Errno;

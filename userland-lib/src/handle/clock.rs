@@ -9,7 +9,7 @@
 //! Without `switchrate`, records are read at a [`Pace`] that follows the load. Other DTraces read
 //! once a second, and drop records when a burst fills the buffers in less time.
 
-use crate::options::Options;
+use dtrace_compiler::options::Options;
 use dtrace_uapi::limits::RATE_DEFAULT;
 use dtrace_uapi::option::Opt;
 use std::time::{Duration, Instant};
@@ -139,7 +139,11 @@ mod tests {
         }
         assert_eq!(clock.switchrate(&options), Pace::SLOWEST);
         options
-            .set("switchrate", Some("5s"), crate::options::Setter::User)
+            .set(
+                "switchrate",
+                Some("5s"),
+                dtrace_compiler::options::Setter::User,
+            )
             .unwrap();
         clock.pace.note(100);
         assert_eq!(clock.switchrate(&options), 5_000_000_000);
@@ -159,7 +163,11 @@ mod tests {
             last.take(now, None);
         }
         options
-            .set("switchrate", Some("10ms"), crate::options::Setter::User)
+            .set(
+                "switchrate",
+                Some("10ms"),
+                dtrace_compiler::options::Setter::User,
+            )
             .unwrap();
         assert_eq!(clock.due(&options), now + Duration::from_millis(10));
     }

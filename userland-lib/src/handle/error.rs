@@ -3,10 +3,10 @@
 
 //! The errors of a handle.
 
-use crate::consume::ConsumeError;
-use crate::device::age;
-use crate::diag::Diagnostic;
-use crate::text::plain;
+use dtrace_compiler::diag::Diagnostic;
+use dtrace_consumer::consume::ConsumeError;
+use dtrace_consumer::device::age;
+use dtrace_files::text::plain;
 use dtrace_uapi::dif::DIF_VERSION;
 use std::io;
 
@@ -18,7 +18,7 @@ pub enum Error {
     Compile(Box<Diagnostic>),
     /// The D libraries cannot be read.
     #[error("{0}")]
-    Libraries(#[from] crate::libraries::LibraryError),
+    Libraries(#[from] dtrace_compiler::libraries::LibraryError),
     /// A D library is wrong.
     #[error("{0}")]
     Library(String),

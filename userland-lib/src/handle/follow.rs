@@ -15,13 +15,13 @@
 
 use super::own::Own;
 use super::{probe_desc, KernelWorld, Names};
-use crate::pattern::ProbePattern;
-use crate::pid::{self, Described, Object, Place};
-use crate::proc::tells_at;
-use crate::processes::ProcessSource;
-use crate::processes::Unmade;
-use crate::program::Program;
-use crate::text::plain;
+use dtrace_compiler::program::Program;
+use dtrace_files::text::plain;
+use dtrace_machine::proc::tells_at;
+use dtrace_objects::pattern::ProbePattern;
+use dtrace_objects::pid::{self, Described, Object, Place};
+use dtrace_objects::processes::ProcessSource;
+use dtrace_objects::processes::Unmade;
 use dtrace_uapi::hold::{self, Held, Hold};
 use rustix::event::{poll, PollFd, PollFlags};
 use rustix::io::Errno;

@@ -3,10 +3,10 @@
 
 //! The names that rendering needs, from the symbols of this machine.
 
-use crate::dwarf::Inlined;
-use crate::interp::names::{Frames, Source};
-use crate::render::{Location, Symbolizer};
-use crate::symbols::{KernelSymbols, Remains, UserSymbols};
+use dtrace_files::dwarf::Inlined;
+use dtrace_machine::interp::names::{Frames, Source};
+use dtrace_machine::symbols::{KernelSymbols, Remains, UserSymbols};
+use dtrace_render::{Location, Symbolizer};
 use dtrace_uapi::interp::Word;
 use std::collections::HashMap;
 use std::rc::Rc;

@@ -13,11 +13,11 @@
 
 use super::follow;
 use super::KernelWorld;
-use crate::pattern::{fits, ProbePattern};
-use crate::pid::Object;
-use crate::processes::ProcessSource;
-use crate::text::plain;
-use crate::usdt::{self, Note};
+use dtrace_files::text::plain;
+use dtrace_objects::pattern::{fits, ProbePattern};
+use dtrace_objects::pid::Object;
+use dtrace_objects::processes::ProcessSource;
+use dtrace_objects::usdt::{self, Note};
 use dtrace_uapi::hold::{self, Hold, Known};
 use std::collections::HashSet;
 use std::io;

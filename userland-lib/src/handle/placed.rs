@@ -9,7 +9,7 @@
 //! there is no room left: those of processes that have ended, and those in files that a process no
 //! longer maps.
 
-use crate::usdt::Point;
+use dtrace_objects::usdt::Point;
 use std::collections::{HashMap, HashSet};
 
 /// A place: the path of the file in the process, and the offset in the file.
@@ -72,8 +72,8 @@ impl Placed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pid::Object;
-    use crate::usdt::Note;
+    use dtrace_objects::pid::Object;
+    use dtrace_objects::usdt::Note;
     use std::path::PathBuf;
     use std::rc::Rc;
 

@@ -5,7 +5,7 @@
 //!
 //! It is a program of the system. It reads the script from its standard input, so its messages name
 //! `/dev/stdin`, and it writes them to our standard error itself. Line markers stay in its output.
-//! [`Source::position`](crate::source::Source::position) follows them, so that later errors name
+//! [`Source::position`](dtrace_compiler::source::Source::position) follows them, so that later errors name
 //! the script's own lines.
 
 use std::{
@@ -19,9 +19,9 @@ use std::{
 
 use thiserror::Error;
 
-use crate::arch::HOST;
-use crate::options::CompileOptions;
-use crate::text::decoded;
+use dtrace_compiler::options::CompileOptions;
+use dtrace_files::arch::HOST;
+use dtrace_files::text::decoded;
 
 /// The preprocessor, unless `cpppath` names another.
 const DEFAULT: &str = "cpp";

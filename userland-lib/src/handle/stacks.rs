@@ -10,12 +10,12 @@
 //! uses those that others have made.
 
 use super::names::Names;
-use crate::device::Device;
-use crate::interp;
-use crate::options::Options;
-use crate::program::Program;
-use crate::symbols::{mappings_of, open_mapped, Backing};
-use crate::unwind::{self, Cache};
+use dtrace_compiler::options::Options;
+use dtrace_compiler::program::Program;
+use dtrace_consumer::device::Device;
+use dtrace_machine::interp;
+use dtrace_machine::symbols::{mappings_of, open_mapped, Backing};
+use dtrace_machine::unwind::{self, Cache};
 use dtrace_uapi::action::Action;
 use dtrace_uapi::dif::{Instr, Op};
 use dtrace_uapi::option::{Opt, USTACKMODE_FP};
@@ -199,13 +199,13 @@ fn is_executed(program: &Program, is_it: impl Fn(&Instr) -> bool) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::Setter;
+    use dtrace_compiler::options::Setter;
 
     fn compiled(text: &str) -> Program {
-        let source = crate::source::Source::argument(text);
-        let settings = crate::compile::Settings::default();
-        let compiled =
-            crate::compile::Compiler::new(&crate::processes::Nowhere).compile(&source, &settings);
+        let source = dtrace_compiler::source::Source::argument(text);
+        let settings = dtrace_compiler::compile::Settings::default();
+        let compiled = dtrace_compiler::compile::Compiler::new(&dtrace_objects::processes::Nowhere)
+            .compile(&source, &settings);
         compiled.unwrap()
     }
 

@@ -6,11 +6,11 @@
 use super::work::ends_at_once;
 use super::*;
 use crate::anon::{self, Meaning};
-use crate::consume::Event;
-use crate::device::{fill, text, Buffer, DevDtrace};
-use crate::options::EvalTime;
-use crate::pid::Request;
-use crate::text::plain;
+use dtrace_compiler::options::EvalTime;
+use dtrace_consumer::consume::Event;
+use dtrace_consumer::device::{fill, text, Buffer, DevDtrace};
+use dtrace_files::text::plain;
+use dtrace_objects::pid::Request;
 use dtrace_uapi::hold::Hold;
 use dtrace_uapi::ioctl::{
     AggDesc, ArgDesc, BufDesc, Conf, EprobeDesc, ProbeDesc, ProviderDesc, RecDesc, RecHdr, Status,
@@ -312,7 +312,12 @@ fn the_end_of_the_last_process_ends_tracing() {
     let device = Scripted::default();
     let world = KernelWorld::new(&device);
     let mut handle = Handle::new(&world).unwrap();
-    let target = Target::create("sh -c 'exit 4'", &[], crate::options::EvalTime::Main).unwrap();
+    let target = Target::create(
+        "sh -c 'exit 4'",
+        &[],
+        dtrace_compiler::options::EvalTime::Main,
+    )
+    .unwrap();
     let pid = target.pid();
     handle.watch(target);
     assert_eq!(handle.target(), Some(pid));

@@ -6,9 +6,9 @@
 
 use super::follow::News;
 use super::{context, Error, Handle, Phase, Progress};
-use crate::consume::{until_readable, Event, Sink};
-use crate::options::Options;
-use crate::proc::Target;
+use dtrace_compiler::options::Options;
+use dtrace_consumer::consume::{until_readable, Event, Sink};
+use dtrace_machine::proc::Target;
 use dtrace_uapi::limits;
 use dtrace_uapi::option::{self, Opt};
 use rustix::event::{poll, PollFd, PollFlags, Timespec};

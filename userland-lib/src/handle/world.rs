@@ -8,22 +8,22 @@
 //! symbols never reads kallsyms, because these two account for most of a tracer's start-up time.
 
 use super::placed::Placed;
-use crate::ctf::Ctf;
-use crate::device::{fill, text, Device};
-use crate::dwarf::{self, DebugInfo};
-use crate::outside;
-use crate::pattern::ProbePattern;
-use crate::pid::{self, Code, Module, Modules, Object, Place, Request};
-use crate::proc;
-use crate::processes::ProcessSource;
-use crate::processes::Unmade;
-use crate::symbols::KernelSymbols;
-use crate::text::plain;
-use crate::types::btf::{Btf, KernelBtf, Proto, TypeId};
-use crate::types::TypeSource;
-use crate::types::{Ty, Types};
-use crate::usdt::{self, Note, Point, Registration};
-use crate::world::{ArgInfo, ProbeInfo, ProbeSource, Symbol, SymbolSource};
+use dtrace_compiler::world::{ArgInfo, ProbeInfo, ProbeSource, Symbol, SymbolSource};
+use dtrace_consumer::device::{fill, text, Device};
+use dtrace_files::ctf::Ctf;
+use dtrace_files::dwarf::{self, DebugInfo};
+use dtrace_files::outside;
+use dtrace_files::text::plain;
+use dtrace_machine::proc;
+use dtrace_machine::symbols::KernelSymbols;
+use dtrace_objects::pattern::ProbePattern;
+use dtrace_objects::pid::{self, Code, Module, Modules, Object, Place, Request};
+use dtrace_objects::processes::ProcessSource;
+use dtrace_objects::processes::Unmade;
+use dtrace_objects::usdt::{self, Note, Point, Registration};
+use dtrace_types::btf::{Btf, KernelBtf, Proto, TypeId};
+use dtrace_types::TypeSource;
+use dtrace_types::{Ty, Types};
 use dtrace_uapi::ioctl::ProbeDesc;
 use dtrace_uapi::types::{ProbeId, ProviderAttributes};
 use std::cell::RefCell;
@@ -396,7 +396,7 @@ fn prototype(btf: &KernelBtf, probe: &ProbeDesc) -> Option<Vec<String>> {
     let provider = text(&probe.provider);
     // The module of an `sdt` probe is the tracepoint's subsystem, not the module that defines it.
     let module = match provider.as_str() {
-        "sdt" => crate::types::VMLINUX,
+        "sdt" => dtrace_types::VMLINUX,
         _ => &module,
     };
     let btf = btf.module(module).ok()??;
@@ -415,7 +415,7 @@ fn prototype(btf: &KernelBtf, probe: &ProbeDesc) -> Option<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::types::btf::fixture;
+    use dtrace_types::btf::fixture;
 
     #[test]
     fn functions_and_tracepoints_have_prototypes() {

@@ -1,0 +1,9 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Consumes what the kernel records: the device, and the order and meaning of its records.
+
+#![deny(unsafe_code)]
+
+pub mod consume;
+pub mod device;
