@@ -10,16 +10,16 @@ use crate::signals::Interrupts;
 use crate::tell::{say, tell};
 use crate::Failure;
 use dtrace::compile::ProbeSpec;
-use dtrace::consume::{Event, Output, Sink};
+use dtrace::consume::Event;
 use dtrace::diag::Diagnostic;
 use dtrace::handle::{preprocess, Enabled, Error, Given, Handle, KernelWorld, Progress, Script};
 use dtrace::list;
 use dtrace::options::{CompileOptions, Opt, OptionError, Options, Setter};
 use dtrace::proc::Target;
 use dtrace::program::Program;
+use dtrace::render::{Output, Text, Zone};
 use dtrace::source::Source;
-use dtrace::text::decoded;
-use dtrace::text::plain;
+use dtrace::text::{decoded, plain};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, IsTerminal, Read, Write};
 
@@ -416,6 +416,8 @@ fn enable(handle: &mut Handle<'_>, compiled: &Compiled) -> Result<u32, Failure> 
 fn trace(args: &Args, handle: &mut Handle<'_>, out: &mut dyn Output) -> Result<u8, Failure> {
     let interrupts =
         Interrupts::catch().map_err(|error| format!("failed to catch signals: {error}"))?;
+    // The zone is read before tracing begins, because that may open a file.
+    let mut text = Text::new(Zone::local());
     handle
         .go()
         .map_err(|error| format!("could not enable tracing: {error}"))?;
@@ -442,13 +444,10 @@ fn trace(args: &Args, handle: &mut Handle<'_>, out: &mut dyn Output) -> Result<u
                 .stop()
                 .map_err(|error| format!("couldn't stop tracing: {error}"))?;
         }
-        let mut sink = Sink {
-            out,
-            event: &mut event,
-        };
-        let progress = handle.work(&mut sink);
+        let mut printer = text.to(out, &mut event);
+        let progress = handle.work(&mut printer);
         let progress = progress.map_err(|error| failure(&error, "processing aborted"))?;
-        handle.flush(&mut sink)?;
+        printer.flush()?;
         if progress == Progress::Done {
             break;
         }
@@ -456,14 +455,12 @@ fn trace(args: &Args, handle: &mut Handle<'_>, out: &mut dyn Output) -> Result<u
             .wait(Some(interrupts.descriptor()))
             .map_err(|error| failure(&error, "failed to wait"))?;
     }
-    let mut sink = Sink {
-        out,
-        event: &mut event,
-    };
-    let printed = handle.write(&mut sink, b"\n");
-    let printed = printed.and_then(|()| handle.print_aggregations(&mut sink));
-    printed.map_err(|error| failure(&error, "failed to print aggregations"))?;
-    handle.flush(&mut sink)?;
+    let mut printer = text.to(out, &mut event);
+    printer.write(b"\n")?;
+    handle
+        .yield_aggregations(&mut printer)
+        .map_err(|error| failure(&error, "failed to print aggregations"))?;
+    printer.flush()?;
     step(&handle.options, || "tracing has ended".to_owned());
     if handle.options.compile.core {
         std::process::abort();

@@ -57,14 +57,20 @@ fn files(folder: &str) -> Vec<String> {
 
 /// The texts of a document that stand between backquotes.
 fn quoted(text: &str) -> impl Iterator<Item = &str> {
-    text.lines().flat_map(|line| line.split('`').skip(1).step_by(2))
+    text.lines()
+        .flat_map(|line| line.split('`').skip(1).step_by(2))
 }
 
 /// Whether a quoted text is a path in the repository, or the end of one. Examples of commands have other characters.
 fn is_path(text: &str) -> bool {
-    let is_plain = text.bytes().all(|c| c.is_ascii_alphanumeric() || b"/._-".contains(&c));
+    let is_plain = text
+        .bytes()
+        .all(|c| c.is_ascii_alphanumeric() || b"/._-".contains(&c));
     let first = text.split('/').next().unwrap_or_default();
-    let is_ours = top().join(first).is_dir() || [".rs", ".c", ".h", ".S", ".d"].iter().any(|end| text.ends_with(end));
+    let is_ours = top().join(first).is_dir()
+        || [".rs", ".c", ".h", ".S", ".d"]
+            .iter()
+            .any(|end| text.ends_with(end));
     let is_kernels = KERNEL.iter().any(|folder| text.starts_with(folder));
     is_plain && is_ours && !is_kernels && text.contains('/') && !text.starts_with(['/', '.'])
 }
@@ -76,9 +82,17 @@ fn lost<'t>(text: &'t str, files: &[String]) -> Vec<&'t str> {
         let end = format!("/{path}");
         let below = format!("{path}/");
         let inner = format!("/{path}/");
-        files.iter().any(|file| file == path || file.ends_with(&end) || file.starts_with(&below) || file.contains(&inner))
+        files.iter().any(|file| {
+            file == path
+                || file.ends_with(&end)
+                || file.starts_with(&below)
+                || file.contains(&inner)
+        })
     };
-    quoted(text).filter(|text| is_path(text)).filter(|path| !exists(path)).collect()
+    quoted(text)
+        .filter(|text| is_path(text))
+        .filter(|path| !exists(path))
+        .collect()
 }
 
 #[test]
@@ -89,13 +103,20 @@ fn paths_lead_somewhere() {
         assert!(quoted(&text).any(is_path), "{document} names no path");
         assert_eq!(lost(&text, &files), [""; 0], "{document}");
     }
-    assert_eq!(lost("`kmod/gone.rs` `symbols/gone.rs` `fs/exec.c`", &files), ["kmod/gone.rs", "symbols/gone.rs"]);
+    assert_eq!(
+        lost("`kmod/gone.rs` `symbols/gone.rs` `fs/exec.c`", &files),
+        ["kmod/gone.rs", "symbols/gone.rs"]
+    );
 }
 
 /// Returns the rows of the map: the folder, and the names of those that it may know.
 fn map(text: &str) -> BTreeMap<String, BTreeSet<String>> {
     let (_, rest) = text.split_once("\n## Map\n").expect("the map");
-    let rows = rest.lines().skip_while(|line| !line.starts_with('|')).skip(2).take_while(|line| line.starts_with('|'));
+    let rows = rest
+        .lines()
+        .skip_while(|line| !line.starts_with('|'))
+        .skip(2)
+        .take_while(|line| line.starts_with('|'));
     let names = |cell: &str| quoted(cell).map(str::to_owned).collect::<BTreeSet<_>>();
     let mut map = BTreeMap::new();
     for row in rows {
@@ -131,16 +152,24 @@ fn crates() -> BTreeMap<String, String> {
 
 /// Returns the names of the crates of ours that a manifest depends on, except for its tests.
 fn dependencies(manifest: &str, crates: &BTreeMap<String, String>) -> BTreeSet<String> {
-    let (_, rest) = manifest.split_once("\n[dependencies]\n").unwrap_or(("", ""));
+    let (_, rest) = manifest
+        .split_once("\n[dependencies]\n")
+        .unwrap_or(("", ""));
     let entries = rest.lines().take_while(|line| !line.starts_with('['));
     let names = entries.filter_map(|line| line.split(['.', ' ', '=']).next());
-    names.filter_map(|name| crates.get(name)).map(|folder| name_of(folder).to_owned()).collect()
+    names
+        .filter_map(|name| crates.get(name))
+        .map(|folder| name_of(folder).to_owned())
+        .collect()
 }
 
 /// Returns what a source of the kernel half imports of ours.
 fn imports(source: &str) -> BTreeSet<String> {
-    let code = source.lines().map(|line| line.split("//").next().unwrap_or_default());
-    let words = code.flat_map(|line| line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != ':'));
+    let code = source
+        .lines()
+        .map(|line| line.split("//").next().unwrap_or_default());
+    let words = code
+        .flat_map(|line| line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != ':'));
     let known = ["sys", "framework", "providers", "bindings"];
     let imported = words.filter_map(|word| {
         let mut parts = word.split("::");
@@ -162,7 +191,9 @@ fn the_map_says_who_may_know_whom() {
     let (map, crates) = (map(&text), crates());
     for folder in crates.values() {
         // The names that host tests need in place of the `kernel` crate are not the framework's.
-        let known = map.get(folder.as_str()).unwrap_or_else(|| panic!("{folder} is not on the map"));
+        let known = map
+            .get(folder.as_str())
+            .unwrap_or_else(|| panic!("{folder} is not on the map"));
         let manifest = read(Path::new(folder).join("Cargo.toml"));
         let used = dependencies(&manifest, &crates);
         let unknown: Vec<_> = used.difference(known).collect();
@@ -175,7 +206,10 @@ fn the_map_says_who_may_know_whom() {
     }
     for folder in MODULES {
         let known = &map[folder];
-        for file in files(folder).iter().filter(|file| file.ends_with(".rs") && !is_test(file)) {
+        for file in files(folder)
+            .iter()
+            .filter(|file| file.ends_with(".rs") && !is_test(file))
+        {
             let mut used = imports(&read(file));
             used.remove(name_of(folder));
             let unknown: Vec<_> = used.difference(known).collect();
@@ -190,14 +224,29 @@ fn what_is_imported_is_seen() {
     let expected = ["bindings", "engine"].map(str::to_owned);
     assert_eq!(imports(source), BTreeSet::from(expected));
     let manifest = "[package]\n\n[dependencies]\ndtrace-uapi.workspace = true\nnix = \"1\"\n\n[dev-dependencies]\ndtrace-engine.workspace = true\n";
-    assert_eq!(dependencies(manifest, &crates()), BTreeSet::from(["uapi".to_owned()]));
+    assert_eq!(
+        dependencies(manifest, &crates()),
+        BTreeSet::from(["uapi".to_owned()])
+    );
 }
 
 /// Whether a source has code that is `unsafe`, other than an attribute.
 fn has_unsafe(source: &str) -> bool {
-    let code = source.lines().map(|line| line.split("//").next().unwrap_or_default());
+    let code = source
+        .lines()
+        .map(|line| line.split("//").next().unwrap_or_default());
     let mut code = code.filter(|line| !line.trim_start().starts_with('#'));
-    code.any(|line| ["unsafe {", "unsafe fn", "unsafe impl", "unsafe trait", "unsafe extern"].iter().any(|word| line.contains(word)))
+    code.any(|line| {
+        [
+            "unsafe {",
+            "unsafe fn",
+            "unsafe impl",
+            "unsafe trait",
+            "unsafe extern",
+        ]
+        .iter()
+        .any(|word| line.contains(word))
+    })
 }
 
 #[test]
@@ -215,5 +264,8 @@ fn unsafe_is_where_it_may_be() {
     let sources = sources.filter(|file| !is_test(file) && !may(file));
     let wrong: Vec<String> = sources.filter(|file| has_unsafe(&read(file))).collect();
     assert_eq!(wrong, Vec::<String>::new());
-    assert!(has_unsafe("fn a() { unsafe { b() } }") && !has_unsafe("#![forbid(unsafe_code)] // unsafe {"));
+    assert!(
+        has_unsafe("fn a() { unsafe { b() } }")
+            && !has_unsafe("#![forbid(unsafe_code)] // unsafe {")
+    );
 }

@@ -78,7 +78,7 @@ pub struct Settings {
     pub ustackframes: Option<u32>,
     /// `jstackframes`, unless it is the default.
     pub jstackframes: Option<u32>,
-    /// Whether the program is a walker of interpreted code: see [`interp`](dtrace_machine::interp).
+    /// Whether the program is a walker of interpreted code: see `interp` of `dtrace-machine`.
     pub walker: bool,
 }
 

@@ -42,7 +42,7 @@ pub struct Program {
     /// The clauses to enable.
     pub clauses: Vec<Clause>,
     /// The walkers, which find frames of interpreted code in user stacks: see
-    /// [`interp`](dtrace_machine::interp).
+    /// `interp` of `dtrace-machine`.
     pub walkers: Vec<Clause>,
     /// The meaning of records, at index `uarg - first_uarg`. Use [`Program::statement`].
     pub statements: Vec<Statement>,

@@ -5,5 +5,8 @@
 
 #![deny(unsafe_code)]
 
+pub mod aggregate;
 pub mod consume;
 pub mod device;
+pub mod symbolizer;
+pub mod value;

@@ -6,7 +6,8 @@
 //! An array looks like a string if all of it is printable, or if it is printable up to a NUL after
 //! which only NULs follow. The option `rawbytes` and `tracemem()` always dump.
 
-use super::{pad, value::until_nul, Renderer};
+use super::{pad, Renderer};
+use dtrace_consumer::value::until_nul;
 
 /// Bytes per line of a dump.
 const LINE: usize = 16;

@@ -11,11 +11,10 @@
 
 use dtrace_uapi::action::Action;
 
-use super::{
-    aggregate::{divide, Aggregation, Key, Row},
-    histogram::{self, Bucket, Label, Scale},
-    Renderer, Style,
-};
+use super::histogram::{self, Scale};
+use super::{Renderer, Style};
+use dtrace_consumer::aggregate::buckets::{buckets, Bucket, Label};
+use dtrace_consumer::aggregate::{divide, Aggregation, Key, Row};
 
 /// Minimum width of the keys, columns.
 const KEYS: usize = 17;
@@ -71,7 +70,7 @@ impl Renderer<'_> {
         let width = names_width(&names);
         let rows: Vec<Vec<Bucket>> = rows
             .iter()
-            .filter_map(|(_, row)| histogram::buckets(aggregation.func(), &row.words))
+            .filter_map(|(_, row)| buckets(aggregation.func(), &row.words))
             .collect();
         let used = |at: usize| rows.iter().any(|row| row[at].count != 0);
         let buckets = rows.first().map_or(0, Vec::len);
@@ -160,9 +159,11 @@ fn names_width(names: &[String]) -> usize {
 mod tests {
     use super::super::{
         testing::{render, visible, Fixture},
-        Aggregations, Datum, Kind, Style,
+        Style,
     };
     use super::*;
+    use dtrace_consumer::aggregate::Aggregations;
+    use dtrace_consumer::value::{Datum, Kind};
     use dtrace_uapi::action::{quantize_bucket, QUANTIZE_NBUCKETS};
     use expect_test::{expect, Expect};
 
@@ -177,7 +178,7 @@ mod tests {
                 .expect("a row");
         }
         let text = render(style, |renderer, out| {
-            renderer.printa(out, &mut aggregations, &[1], None).unwrap();
+            renderer.printa(out, &aggregations, &[1], None).unwrap();
         });
         expected.assert_eq(&visible(&text));
     }

@@ -9,6 +9,7 @@
 //! distinguish the number from every other number of its type.
 
 use super::pad::{self, Spec};
+use dtrace_consumer::value::float as from_bytes;
 
 /// C's default precision.
 const DEFAULT_PRECISION: usize = 6;
@@ -184,37 +185,6 @@ fn own_form(value: f64, short: &str) -> String {
     format!("{value:.places$}")
 }
 
-/// Returns the number of 4, 8 or 16 recorded bytes; `None` for other sizes. 16 bytes hold the x87
-/// extended format, which is converted to an `f64`.
-pub fn from_bytes(data: &[u8]) -> Option<f64> {
-    match data.len() {
-        4 => Some(f32::from_ne_bytes(data.try_into().ok()?).into()),
-        8 => Some(f64::from_ne_bytes(data.try_into().ok()?)),
-        16 => {
-            let mantissa = u64::from_le_bytes(data[..8].try_into().ok()?);
-            let high = u16::from_le_bytes(data[8..10].try_into().ok()?);
-            Some(extended(mantissa, high))
-        }
-        _ => None,
-    }
-}
-
-fn extended(mantissa: u64, high: u16) -> f64 {
-    let sign = if high & 0x8000 == 0 { 1.0 } else { -1.0 };
-    let exponent = i32::from(high & 0x7fff);
-    if exponent == 0x7fff {
-        // The mantissa without its integer bit is 0 for infinity and other than 0 for NaN.
-        return if mantissa << 1 == 0 {
-            sign * f64::INFINITY
-        } else {
-            f64::NAN
-        };
-    }
-    let exponent = exponent - 16383 - 63;
-    // Scale in two steps: the scale may exceed the range of an f64 even if the product does not.
-    sign * mantissa as f64 * 2f64.powi(exponent / 2) * 2f64.powi(exponent - exponent / 2)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -328,23 +298,5 @@ mod tests {
             let text = text(&single.to_ne_bytes()).unwrap();
             proptest::prop_assert_eq!(text.parse::<f32>().unwrap().to_bits(), bits as u32);
         }
-    }
-
-    #[test]
-    fn recorded_bytes_become_numbers() {
-        assert_eq!(from_bytes(&1.5f32.to_ne_bytes()), Some(1.5));
-        assert_eq!(from_bytes(&(-2.25f64).to_ne_bytes()), Some(-2.25));
-        assert_eq!(from_bytes(&[0; 3]), None);
-        let x87 = |mantissa: u64, high: u16| {
-            let mut data = [0; 16];
-            data[..8].copy_from_slice(&mantissa.to_le_bytes());
-            data[8..10].copy_from_slice(&high.to_le_bytes());
-            from_bytes(&data).unwrap()
-        };
-        assert_eq!(x87(1 << 63, 16383), 1.0);
-        assert_eq!(x87(3 << 62, 0xc000), -3.0);
-        assert_eq!(x87(0, 0), 0.0);
-        assert_eq!(x87(1 << 63, 0x7fff), f64::INFINITY);
-        assert!(x87(3 << 62, 0x7fff).is_nan());
     }
 }

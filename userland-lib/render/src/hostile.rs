@@ -9,9 +9,11 @@ use dtrace_uapi::action::Action;
 use super::{
     line::{Enabled, Flow},
     testing::Fixture,
-    Aggregations, Datum, Kind, Renderer, Sort, Style, Zone,
+    Renderer, Style, Zone,
 };
 use dtrace_compiler::format::Format;
+use dtrace_consumer::aggregate::{Aggregations, Sort};
+use dtrace_consumer::value::{Datum, Kind};
 
 /// A small generator of repeatable random input.
 struct Noise(u64);
@@ -189,7 +191,7 @@ fn aggregations() {
         };
         let format = noise.format();
         let mut out = Vec::new();
-        let _ = renderer.printa(&mut out, &mut aggregations, &[0, 1, 1, 7], format.as_ref());
+        let _ = renderer.printa(&mut out, &aggregations, &[0, 1, 1, 7], format.as_ref());
         renderer.aggregations(&mut out, &aggregations);
     }
 }

@@ -1,12 +1,13 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Converts recorded values to text, byte for byte as dtrace(1) prints it.
+//! Converts what a consumer yields to text, byte for byte as dtrace(1) prints it.
 //!
-//! The functions here turn recorded bytes into output bytes. They walk no records and read nothing
-//! from the kernel. All else that the text depends on (options, symbols, the time zone) is in
-//! [`Renderer`], so that every layout can be tested on the host. Output goes to a `Vec<u8>`, not to
-//! a `String`, because a traced string may hold any bytes, and these are passed through unchanged.
+//! [`Renderer`] turns single values, aggregations and their parts into bytes. It reads nothing from
+//! the kernel; all that the text depends on besides the value (options, symbols, the time zone) is
+//! in it, so that every layout can be tested on the host. It appends to a `Vec<u8>`, not to a
+//! `String`, because a traced string may hold any bytes, and these are passed through unchanged.
+//! [`Text`] uses it to print whole records, and does what they ask of the output.
 //!
 //! Invariant: recorded data is untrusted. No content or length of it makes a function here panic or
 //! allocate more than a bounded multiple of its input and of the format's widths.
@@ -21,31 +22,32 @@ macro_rules! put {
     }};
 }
 
-pub mod aggregate;
 mod bytes;
 mod compact;
 mod float;
 mod histogram;
 #[cfg(test)]
 mod hostile;
-pub mod line;
-pub mod message;
-pub mod object;
+mod line;
+mod object;
+mod output;
 mod pad;
 mod printa;
 mod printf;
 mod stack;
-pub mod structure;
-pub mod symbol;
-pub mod time;
+mod structure;
+mod symbol;
+mod text;
+mod time;
 mod trace;
-pub mod value;
 
-pub use aggregate::{Aggregations, Sort};
+pub use output::Output;
 pub use printf::RenderError;
-pub use symbol::{Location, NoSymbols, Symbolizer};
+pub use text::{Printer, Text};
 pub use time::Zone;
-pub use value::{Datum, Kind};
+
+use dtrace_consumer::aggregate::Sort;
+use dtrace_consumer::symbolizer::Symbolizer;
 
 /// Options that change how values are printed.
 #[derive(Clone, Copy, Debug, Default)]
@@ -90,7 +92,8 @@ pub struct Renderer<'a> {
 
 #[cfg(test)]
 mod testing {
-    use super::{Location, Renderer, Style, Symbolizer, Zone};
+    use super::{Renderer, Style, Zone};
+    use dtrace_consumer::symbolizer::{Location, Symbolizer};
     use dtrace_files::dwarf::Inlined;
     use dtrace_uapi::interp::Word;
     use std::rc::Rc;

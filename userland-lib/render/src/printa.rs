@@ -8,19 +8,18 @@
 //! the format and nothing else. Several aggregations are joined: there is a row for each key that
 //! any of them has.
 
-use dtrace_uapi::action::Action;
-
 use super::{
-    aggregate::{self, average, divide, float_value, stddev, Aggregation, Aggregations, Key, Row},
     compact, float, histogram,
     pad::{self, Radix, Spec},
     printf::Unfit,
-    Datum, Kind, RenderError, Renderer,
+    RenderError, Renderer,
 };
 use dtrace_compiler::{
     format::{Conversion, Format},
     statement::AggVarId,
 };
+use dtrace_consumer::aggregate::{self, Aggregation, Aggregations, Key, Outcome, Row};
+use dtrace_consumer::value::{Datum, Kind};
 
 impl Renderer<'_> {
     /// Appends every aggregation that no `printa()` has printed, as the consumer does at its end.
@@ -52,11 +51,11 @@ impl Renderer<'_> {
     /// Appends the output of `printa()` of the aggregations `ids`; unknown ids are ignored.
     ///
     /// Fails if the format needs more keys than there are or a value does not fit its conversion.
-    /// Rows before that one stay in `out`, and the aggregations are not marked as printed.
+    /// Rows before that one stay in `out`.
     pub fn printa(
         &self,
         out: &mut Vec<u8>,
-        aggregations: &mut Aggregations,
+        aggregations: &Aggregations,
         ids: &[AggVarId],
         format: Option<&Format>,
     ) -> Result<(), RenderError> {
@@ -66,7 +65,6 @@ impl Renderer<'_> {
         let chosen: Vec<&Aggregation> = ids.iter().filter_map(|&id| aggregations.get(id)).collect();
         if let ([aggregation], None) = (&chosen[..], format) {
             self.whole(out, aggregation);
-            ids.iter().for_each(|&id| aggregations.note_printed(id));
             return Ok(());
         }
         for joined in aggregate::joined(&chosen, &self.style.sort) {
@@ -76,9 +74,6 @@ impl Renderer<'_> {
                 None => self.row(out, joined.key, &values),
                 Some(format) => self.formatted_row(out, format, joined.key, &values)?,
             }
-        }
-        for &id in ids {
-            aggregations.note_printed(id);
         }
         Ok(())
     }
@@ -100,10 +95,10 @@ impl Renderer<'_> {
 
     /// Appends a value in its default form.
     fn value(&self, out: &mut Vec<u8>, aggregation: &Aggregation, words: &[u64]) {
-        match number(aggregation, words) {
-            Some(Value::Int(value)) => put!(out, " {value:16}"),
-            Some(Value::Float(value)) => put!(out, " {:>16}", float::shortest(value)),
-            None => self.distribution(out, aggregation, words),
+        match aggregation.outcome(words) {
+            Outcome::Int(value) => put!(out, " {value:16}"),
+            Outcome::Float(value) => put!(out, " {:>16}", float::shortest(value)),
+            Outcome::Distribution => self.distribution(out, aggregation, words),
         }
     }
 
@@ -142,14 +137,14 @@ impl Renderer<'_> {
         aggregation: &Aggregation,
         row: &Row,
     ) -> Result<(), Unfit> {
-        let value = match number(aggregation, &row.words) {
-            Some(Value::Int(value)) => value,
-            Some(Value::Float(value)) => {
+        let value = match aggregation.outcome(&row.words) {
+            Outcome::Int(value) => value,
+            Outcome::Float(value) => {
                 let data = value.to_ne_bytes();
                 let datum = Datum::new(Kind::Float, &data);
                 return self.convert(out, conv.kind, conv.size, spec, &datum);
             }
-            None => {
+            Outcome::Distribution => {
                 self.distribution(out, aggregation, &row.words);
                 return Ok(());
             }
@@ -180,33 +175,15 @@ impl Renderer<'_> {
     }
 }
 
-/// The result of a row's data.
-enum Value {
-    Int(i64),
-    Float(f64),
-}
-
-/// Returns the result of `words`, the data of a row or of one CPU; `None` for a distribution.
-fn number(aggregation: &Aggregation, words: &[u64]) -> Option<Value> {
-    let normal = aggregation.normal();
-    Some(Value::Int(match aggregation.func() {
-        Action::Avg => average(words, normal),
-        Action::Stddev => stddev(words, normal) as i64,
-        Action::Quantize | Action::Lquantize | Action::Llquantize => return None,
-        func if func.is_float() => return Some(Value::Float(float_value(func, words, normal))),
-        _ => divide(words.first().map_or(0, |&word| word as i64), normal),
-    }))
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::{
-        aggregate::Sort,
         testing::{render, visible, Fixture},
         Style,
     };
     use super::*;
-    use dtrace_uapi::action::{quantize_bucket, QUANTIZE_NBUCKETS};
+    use dtrace_consumer::aggregate::Sort;
+    use dtrace_uapi::action::{quantize_bucket, Action, QUANTIZE_NBUCKETS};
     use expect_test::{expect, Expect};
 
     const INT: Kind = Kind::Int { signed: true };
@@ -239,7 +216,7 @@ mod tests {
         aggs
     }
 
-    fn printa(aggs: &mut Aggregations, ids: &[AggVarId], format: Option<&str>, expected: Expect) {
+    fn printa(aggs: &Aggregations, ids: &[AggVarId], format: Option<&str>, expected: Expect) {
         let format = format.map(|f| Format::parse(f).unwrap());
         let text = render(&Style::default(), |r, out| {
             r.printa(out, aggs, ids, format.as_ref()).unwrap();
@@ -250,7 +227,7 @@ mod tests {
     #[test]
     fn default_rows_stand_in_columns() {
         printa(
-            &mut two(),
+            &two(),
             &[1],
             None,
             expect![[r#"
@@ -260,7 +237,7 @@ mod tests {
             "#]],
         );
         printa(
-            &mut two(),
+            &two(),
             &[1, 2],
             None,
             expect![[r#"
@@ -271,7 +248,7 @@ mod tests {
             "#]],
         );
         printa(
-            &mut two(),
+            &two(),
             &[9],
             None,
             expect![[r#"
@@ -288,7 +265,7 @@ mod tests {
             merge(&mut aggs, 1, Action::Avg, &[(Kind::Str, b"a")], &words);
         }
         printa(
-            &mut aggs,
+            &aggs,
             &[1],
             None,
             expect![[r#"
@@ -300,7 +277,7 @@ mod tests {
         );
         aggs.clear(1);
         printa(
-            &mut aggs,
+            &aggs,
             &[1],
             None,
             expect![[r#"
@@ -313,7 +290,7 @@ mod tests {
     #[test]
     fn formats_choose_keys_and_values() {
         printa(
-            &mut two(),
+            &two(),
             &[1],
             Some("%s:%d %@d\n"),
             expect![[r#"
@@ -322,7 +299,7 @@ mod tests {
             "#]],
         );
         printa(
-            &mut two(),
+            &two(),
             &[1, 2],
             Some("%@5d|%@-5d|%@5u %-4s|\n"),
             expect![[r#"
@@ -331,24 +308,24 @@ mod tests {
                 |   12|0    |   12 ls  |$
             "#]],
         );
-        printa(&mut two(), &[1], Some("%@#x "), expect!["|0x3 0xc "]);
+        printa(&two(), &[1], Some("%@#x "), expect!["|0x3 0xc "]);
         let mut times = Aggregations::default();
         let moment = 951_782_400_000_000_000;
         merge(&mut times, 1, Action::Max, &[], &[moment]);
         printa(
-            &mut times,
+            &times,
             &[1],
             Some("%@Y|%@T"),
             expect!["|2000 Feb 29 00:00:00|Tue, 29 Feb 2000 00:00:00 UTC"],
         );
-        printa(&mut two(), &[9], Some("%@d\n"), expect![""]);
+        printa(&two(), &[9], Some("%@d\n"), expect![""]);
     }
 
     #[test]
     fn formats_that_want_too_many_keys_are_errors() {
         let format = Format::parse("%s %d %d %@d").unwrap();
         let text = render(&Style::default(), |r, out| {
-            let error = r.printa(out, &mut two(), &[1], Some(&format));
+            let error = r.printa(out, &two(), &[1], Some(&format));
             assert_eq!(error, Err(RenderError::Missing(3)));
         });
         assert_eq!(text, "");
@@ -359,7 +336,8 @@ mod tests {
         let mut aggs = two();
         let text = render(&Style::default(), |r, out| {
             let mut printed = Vec::new();
-            r.printa(&mut printed, &mut aggs, &[1], None).unwrap();
+            r.printa(&mut printed, &aggs, &[1], None).unwrap();
+            aggs.note_printed(1);
             r.aggregations(out, &aggs);
         });
         expect![[r#"
@@ -414,7 +392,7 @@ mod tests {
             &words,
         );
         printa(
-            &mut aggs,
+            &aggs,
             &[1],
             None,
             expect![[r#"
@@ -428,7 +406,7 @@ mod tests {
             "#]],
         );
         printa(
-            &mut aggs,
+            &aggs,
             &[1],
             Some("%s%@d"),
             expect![[r#"
@@ -449,7 +427,7 @@ mod tests {
         let keys = [(Kind::Stack, &stack[..]), (Kind::Sym, &symbol[..])];
         merge(&mut aggs, 1, Action::Count, &keys, &[1]);
         printa(
-            &mut aggs,
+            &aggs,
             &[1],
             None,
             expect![[r#"
@@ -461,7 +439,7 @@ mod tests {
             "#]],
         );
         printa(
-            &mut aggs,
+            &aggs,
             &[1],
             Some("%k%a %@d\n"),
             expect![[r#"

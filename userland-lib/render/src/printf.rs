@@ -18,9 +18,10 @@ use thiserror::Error;
 use super::{
     float,
     pad::{self, Radix, Spec},
-    symbol, Datum, Kind, Renderer,
+    symbol, Renderer,
 };
 use dtrace_compiler::format::{Conversion, Count, Format, Item, Size, MAX_COUNT};
+use dtrace_consumer::value::{self, Datum, Kind};
 
 /// Why values cannot be printed with a format. Conversions are counted from 1.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
@@ -114,7 +115,7 @@ impl Renderer<'_> {
             'e' | 'E' | 'f' | 'F' | 'g' | 'G' | 'a' | 'A'
                 if datum.kind == Kind::Float || !matches!(kind, 'a' | 'A') =>
             {
-                let value = float::from_bytes(datum.data).ok_or(Unfit)?;
+                let value = value::float(datum.data).ok_or(Unfit)?;
                 float::float(out, spec, value, kind);
             }
             'c' => pad::pad(out, &[low_byte(datum)?], spec.width, spec.flags.left),

@@ -13,7 +13,9 @@
 //! change the head. If its depth exceeds the recorded addresses, only these are printed.
 
 use super::pad::{self, Spec};
-use super::{symbol, value::words, Datum, Kind, Location, Renderer};
+use super::{symbol, Renderer};
+use dtrace_consumer::symbolizer::Location;
+use dtrace_consumer::value::{words, Datum, Kind};
 
 use dtrace_uapi::interp::Word;
 use dtrace_uapi::types::{StackHead, STACK_GUESSED, STACK_LOST, STACK_NOWHERE};

@@ -13,7 +13,8 @@
 
 use std::fmt::Display;
 
-use super::{bytes, float, Datum, Kind, Renderer};
+use super::{bytes, float, Renderer};
+use dtrace_consumer::value::{Datum, Kind};
 
 /// Width of a string in the output of `trace()`, columns.
 const TRACE_WIDTH: usize = 33;

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! One consumer of DTrace, from the text of its programs to the text of their output.
+//! One consumer of DTrace, from the text of its programs to the values that they record.
 //!
 //! ```text
-//! open → set_option → read → compile → enable → go → (wait → work)… → stop → work → print_aggregations
+//! open → set_option → read → compile → enable → go → (wait → work)… → stop → work → yield_aggregations
 //! ```
 //!
 //! The handle owns the state that must stay consistent: the options, the compiler (whose variables
@@ -45,13 +45,10 @@ use dtrace_compiler::options::{OptionError, Options, Setter};
 use dtrace_compiler::program::Program;
 use dtrace_compiler::source::Source;
 use dtrace_compiler::statement::Statement;
-use dtrace_consumer::consume::{until_readable, Consumer, Context, Event, Places, Sink};
+use dtrace_consumer::consume::{until_readable, Consumer, Context, Event, Places, Receiver};
 use dtrace_consumer::device::{older, Device};
 use dtrace_machine::proc::Target;
-use dtrace_render::Zone;
-use dtrace_types::TypeSource;
-use dtrace_types::VMLINUX;
-use dtrace_types::{Container, DataModel};
+use dtrace_types::{Container, DataModel, TypeSource, VMLINUX};
 use dtrace_uapi::option::Opt;
 use follow::Follow;
 use nix::unistd;
@@ -134,7 +131,6 @@ pub struct Handle<'w> {
     stacks: Stacks,
     consumer: Consumer,
     names: Names,
-    zone: Zone,
     clock: Clock,
     phase: Phase,
     has_libraries: bool,
@@ -167,7 +163,6 @@ impl<'w> Handle<'w> {
             stacks: Stacks::default(),
             consumer: Consumer::default(),
             names: Names::new(world.symbols()),
-            zone: Zone::local(),
             clock: Clock::default(),
             phase: Phase::Setup,
             has_libraries: false,
@@ -408,29 +403,18 @@ impl<'w> Handle<'w> {
         Ok(())
     }
 
-    /// Writes `text` to the current output: the sink, or the file that `freopen()` named last.
-    pub fn write(&mut self, sink: &mut Sink<'_>, text: &[u8]) -> Result<(), Error> {
-        Ok(self.consumer.write(sink, text)?)
-    }
-
-    /// Flushes the buffered output of the sink and of the file that `freopen()` named.
-    pub fn flush(&mut self, sink: &mut Sink<'_>) -> io::Result<()> {
-        self.consumer.flush(sink)
-    }
-
-    /// Prints the aggregations that no `printa()` has printed.
-    pub fn print_aggregations(&mut self, sink: &mut Sink<'_>) -> Result<(), Error> {
+    /// Passes the aggregations on, at the end of tracing.
+    pub fn yield_aggregations(&mut self, to: &mut dyn Receiver) -> Result<(), Error> {
         let context = context(
             self.world,
             &self.statements,
             &self.places,
             &self.names,
-            &self.zone,
             &until_readable,
         );
         Ok(self
             .consumer
-            .print_aggregations(context, &self.options, sink)?)
+            .yield_aggregations(context, &self.options, to)?)
     }
 
     /// The status that was passed to `exit()`, or 0.
@@ -504,7 +488,6 @@ fn context<'a>(
     statements: &'a [Statement],
     places: &'a Places,
     names: &'a Names,
-    zone: &'a Zone,
     wait: &'a dyn Fn(BorrowedFd<'_>),
 ) -> Context<'a> {
     Context {
@@ -512,7 +495,6 @@ fn context<'a>(
         statements,
         places,
         symbols: names,
-        zone,
         wait,
     }
 }

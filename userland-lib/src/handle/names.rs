@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The names that rendering needs, from the symbols of this machine.
+//! The names of addresses, from the symbols of this machine.
 
+use dtrace_consumer::symbolizer::{Location, Symbolizer};
 use dtrace_files::dwarf::Inlined;
 use dtrace_machine::interp::names::{Frames, Source};
 use dtrace_machine::symbols::{KernelSymbols, Remains, UserSymbols};
-use dtrace_render::{Location, Symbolizer};
 use dtrace_uapi::interp::Word;
 use std::collections::HashMap;
 use std::rc::Rc;

@@ -5,8 +5,8 @@
 //!
 //! It is a program of the system. It reads the script from its standard input, so its messages name
 //! `/dev/stdin`, and it writes them to our standard error itself. Line markers stay in its output.
-//! [`Source::position`](dtrace_compiler::source::Source::position) follows them, so that later errors name
-//! the script's own lines.
+//! [`Source::position`](dtrace_compiler::source::Source::position) follows them, so that later
+//! errors name the script's own lines.
 
 use std::{
     ffi::OsStr,

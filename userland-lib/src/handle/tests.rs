@@ -11,6 +11,7 @@ use dtrace_consumer::consume::Event;
 use dtrace_consumer::device::{fill, text, Buffer, DevDtrace};
 use dtrace_files::text::plain;
 use dtrace_objects::pid::Request;
+use dtrace_render::{Text, Zone};
 use dtrace_uapi::hold::Hold;
 use dtrace_uapi::ioctl::{
     AggDesc, ArgDesc, BufDesc, Conf, EprobeDesc, ProbeDesc, ProviderDesc, RecDesc, RecHdr, Status,
@@ -152,11 +153,7 @@ fn compile(handle: &mut Handle<'_>, source: &Source) -> Result<Program, Error> {
 fn work(handle: &mut Handle<'_>) -> Result<(Progress, String, Vec<Event>), Error> {
     let (mut out, mut events) = (Vec::new(), Vec::new());
     let mut event = |event| events.push(event);
-    let mut sink = Sink {
-        out: &mut out,
-        event: &mut event,
-    };
-    let progress = handle.work(&mut sink)?;
+    let progress = handle.work(&mut Text::new(Zone::utc()).to(&mut out, &mut event))?;
     Ok((progress, String::from_utf8(out).unwrap(), events))
 }
 

@@ -7,7 +7,7 @@
 use super::follow::News;
 use super::{context, Error, Handle, Phase, Progress};
 use dtrace_compiler::options::Options;
-use dtrace_consumer::consume::{until_readable, Event, Sink};
+use dtrace_consumer::consume::{until_readable, Event, Receiver};
 use dtrace_machine::proc::Target;
 use dtrace_uapi::limits;
 use dtrace_uapi::option::{self, Opt};
@@ -45,26 +45,26 @@ impl Handle<'_> {
 
     /// Does what is due: checks the status, reads aggregations, consumes records. Ends tracing if
     /// `exit()` was called, a fill buffer is full, or the watched processes have ended.
-    pub fn work(&mut self, sink: &mut Sink<'_>) -> Result<Progress, Error> {
+    pub fn work(&mut self, to: &mut dyn Receiver) -> Result<Progress, Error> {
         let now = Instant::now();
         self.serve()?;
         if self.is_running() {
             self.stacks.serve(self.device());
         }
-        if self.is_running() && self.is_over(now, sink)? {
+        if self.is_running() && self.is_over(now, to)? {
             self.stop()?;
         }
-        self.consume(now, sink)?;
+        self.consume(now, to)?;
         if self.is_running() && self.consumer.exit_status().is_some() && ends_at_once(&self.options)
         {
             self.stop()?;
-            self.consume(now, sink)?;
+            self.consume(now, to)?;
         }
         if self.is_running() {
             return Ok(Progress::Okay);
         }
         let status = self.device().status()?;
-        self.consumer.note_status(status, &self.options, sink);
+        self.consumer.note_status(status, &self.options, to);
         Ok(Progress::Done)
     }
 
@@ -82,7 +82,7 @@ impl Handle<'_> {
     fn take(&mut self, news: Vec<News>) {
         for news in news {
             match news {
-                News::Failed(text) => self.remarks.push(Event::Drop(text)),
+                News::Failed(text) => self.remarks.push(Event::Missing(text)),
                 // If the child has ended by now, there is no end to wait for.
                 News::Child(pid) => {
                     self.know(pid);
@@ -98,8 +98,10 @@ impl Handle<'_> {
 
     /// Reports pending events, then reads aggregations and records: those that are due, or all of
     /// them if tracing has ended.
-    fn consume(&mut self, now: Instant, sink: &mut Sink<'_>) -> Result<(), Error> {
-        self.remarks.drain(..).for_each(&mut *sink.event);
+    fn consume(&mut self, now: Instant, to: &mut dyn Receiver) -> Result<(), Error> {
+        for remark in self.remarks.drain(..) {
+            to.event(remark);
+        }
         let (begin, end) = match self.phase {
             Phase::Setup => (None, None),
             Phase::Running(begin) => (Some(begin), None),
@@ -122,24 +124,17 @@ impl Handle<'_> {
             }
             false => until_readable(ended),
         };
-        let context = context(
-            world,
-            &self.statements,
-            &self.places,
-            names,
-            &self.zone,
-            &wait,
-        );
+        let context = context(world, &self.statements, &self.places, names, &wait);
         let rate = self.options.get(Opt::Aggrate);
         if self.clock.aggregations.take(now, rate) || end.is_some() {
             self.consumer
-                .read_aggregations(context, &self.options, sink)?;
+                .read_aggregations(context, &self.options, to)?;
         }
         if self.clock.take_records(now, &self.options) || end.is_some() {
             let options = &mut self.options;
             let percent = self
                 .consumer
-                .read_records(context, options, begin, end, sink)?;
+                .read_records(context, options, begin, end, to)?;
             self.clock.pace.note(percent);
         }
         let (news, failed) = (news.into_inner(), failed.take());
@@ -165,22 +160,22 @@ impl Handle<'_> {
             self.phase = Phase::Stopped(stopped?);
             let left_out = self.device().reason();
             if !left_out.is_empty() {
-                self.remarks.push(Event::Drop(left_out));
+                self.remarks.push(Event::Missing(left_out));
             }
         }
         Ok(())
     }
 
     /// Whether tracing must end.
-    fn is_over(&mut self, now: Instant, sink: &mut Sink<'_>) -> Result<bool, Error> {
-        let mut over = self.targets_ended(sink)?;
+    fn is_over(&mut self, now: Instant, to: &mut dyn Receiver) -> Result<bool, Error> {
+        let mut over = self.targets_ended(to)?;
         if self
             .clock
             .status
             .take(now, self.options.get(Opt::Statusrate))
         {
             let status = self.device().status()?;
-            self.consumer.note_status(status, &self.options, sink);
+            self.consumer.note_status(status, &self.options, to);
             if status.killed != 0 {
                 return Err(Error::Killed);
             }
@@ -191,12 +186,12 @@ impl Handle<'_> {
     }
 
     /// Reports the watched processes that have ended. Returns whether that leaves none.
-    fn targets_ended(&mut self, sink: &mut Sink<'_>) -> Result<bool, Error> {
+    fn targets_ended(&mut self, to: &mut dyn Receiver) -> Result<bool, Error> {
         let watched = !self.targets.is_empty();
         let mut alive = Vec::new();
         for mut target in std::mem::take(&mut self.targets) {
             match target.ended()? {
-                Some(ended) => (sink.event)(Event::Ended(ended)),
+                Some(ended) => to.event(Event::Ended(ended)),
                 None => {
                     // Before the next look it may map more and then end, so read its mappings now.
                     self.names.watch(target.pid());

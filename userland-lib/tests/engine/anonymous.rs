@@ -6,9 +6,9 @@
 
 use super::device::EngineDevice;
 use dtrace::anon;
-use dtrace::consume::Sink;
 use dtrace::device::{Buffer, Device};
 use dtrace::handle::{Given, Handle, KernelWorld, Progress};
+use dtrace::render::{Text, Zone};
 use dtrace::source::Source;
 use dtrace_engine::Enabling;
 use dtrace_uapi::dof::Images;
@@ -94,13 +94,13 @@ impl Device for Booted {
 fn take(handle: &mut Handle<'_>) -> (Progress, String, Vec<String>) {
     let (mut out, mut events) = (Vec::new(), Vec::new());
     let mut event = |event: dtrace::consume::Event| events.push(event.to_string());
-    let mut sink = Sink {
-        out: &mut out,
-        event: &mut event,
-    };
-    let progress = handle.work(&mut sink).expect("work");
+    let mut text = Text::new(Zone::utc());
+    let mut printer = text.to(&mut out, &mut event);
+    let progress = handle.work(&mut printer).expect("work");
     if progress == Progress::Done {
-        handle.print_aggregations(&mut sink).expect("aggregations");
+        handle
+            .yield_aggregations(&mut printer)
+            .expect("aggregations");
     }
     let text = String::from_utf8(out).expect("text");
     (progress, text, events)

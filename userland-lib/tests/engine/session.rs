@@ -4,13 +4,14 @@
 //! Runs programs step by step, from the DOF image to the output.
 
 use dtrace::{
-    consume::{Consumer, Context, Event, Places, Sink},
+    consume::{until_readable, Consumer, Context, Event, Places},
     device::Device,
     dof,
     options::{Options, Setter},
     program::Program,
-    render::{Location, Symbolizer, Zone},
+    render::{Text, Zone},
     statement::Statement,
+    symbolizer::{Location, Symbolizer},
 };
 
 use super::{device::EngineDevice, STACK};
@@ -51,7 +52,7 @@ pub struct Session {
     pub options: Options,
     statements: Vec<Statement>,
     consumer: Consumer,
-    zone: Zone,
+    text: Text,
     output: Vec<u8>,
     /// The events besides the output.
     pub events: Vec<String>,
@@ -69,7 +70,7 @@ impl Session {
             options: all,
             statements: Vec::new(),
             consumer: Consumer::default(),
-            zone: Zone::utc(),
+            text: Text::new(Zone::utc()),
             output: Vec::new(),
             events: Vec::new(),
         }
@@ -101,24 +102,20 @@ impl Session {
     fn consume(&mut self, first: Option<u32>, last: Option<u32>) {
         let events = &mut self.events;
         let mut event = |event: Event| events.push(event.to_string());
-        let mut sink = Sink {
-            out: &mut self.output,
-            event: &mut event,
-        };
+        let mut printer = self.text.to(&mut self.output, &mut event);
         let context = Context {
             places: &Places::default(),
             device: &self.device,
             statements: &self.statements,
             symbols: &Symbols,
-            zone: &self.zone,
-            wait: &dtrace::consume::until_readable,
+            wait: &until_readable,
         };
         let consumer = &mut self.consumer;
         consumer
-            .read_aggregations(context, &self.options, &mut sink)
+            .read_aggregations(context, &self.options, &mut printer)
             .expect("aggregations that can be read");
         consumer
-            .read_records(context, &mut self.options, first, last, &mut sink)
+            .read_records(context, &mut self.options, first, last, &mut printer)
             .expect("records that can be read");
     }
 
@@ -127,20 +124,16 @@ impl Session {
         let last = self.device.stop().expect("an end");
         self.consume(None, Some(last));
         let mut event = |_| {};
-        let mut sink = Sink {
-            out: &mut self.output,
-            event: &mut event,
-        };
+        let mut printer = self.text.to(&mut self.output, &mut event);
         let context = Context {
             places: &Places::default(),
             device: &self.device,
             statements: &self.statements,
             symbols: &Symbols,
-            zone: &self.zone,
-            wait: &dtrace::consume::until_readable,
+            wait: &until_readable,
         };
         self.consumer
-            .print_aggregations(context, &self.options, &mut sink)
+            .yield_aggregations(context, &self.options, &mut printer)
             .expect("aggregations that can be printed");
         let mut text = visible(&self.output);
         for event in self.events {

@@ -4,8 +4,9 @@
 //! The output of D programs.
 
 use dtrace::{
-    consume::{Event, Sink},
+    consume::Event,
     handle::{Given, Handle, KernelWorld, Progress},
+    render::{Text, Zone},
     source::Source,
     symbols::KernelSymbols,
 };
@@ -56,14 +57,14 @@ pub fn run(options: &[(&str, Option<&str>)], programs: &[&str], firings: Firings
         device.fire(cpu, probe, args);
     }
     let mut event = |event: Event| events.push(event.to_string());
-    let mut sink = Sink {
-        out: &mut text,
-        event: &mut event,
-    };
-    handle.work(&mut sink).expect("work");
+    let mut state = Text::new(Zone::utc());
+    let mut printer = state.to(&mut text, &mut event);
+    handle.work(&mut printer).expect("work");
     handle.stop().expect("an end");
-    while handle.work(&mut sink).expect("work") != Progress::Done {}
-    handle.print_aggregations(&mut sink).expect("aggregations");
+    while handle.work(&mut printer).expect("work") != Progress::Done {}
+    handle
+        .yield_aggregations(&mut printer)
+        .expect("aggregations");
     let mut shown = super::session::visible(&text);
     for event in events {
         shown += &format!("! {event}\n");

@@ -10,7 +10,8 @@
 use super::fields::range;
 use super::layout::{Aggregation, Layouts};
 use super::{ConsumeError, Context};
-use dtrace_render::{Aggregations, Datum};
+use crate::aggregate::Aggregations;
+use crate::value::Datum;
 use dtrace_uapi::action::Action;
 use dtrace_uapi::types::AggId;
 use zerocopy::FromBytes;

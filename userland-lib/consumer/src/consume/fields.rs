@@ -8,8 +8,8 @@
 //! for each record, because the statement of an enabled action does not change. Consecutive fields
 //! of one statement form a [`Group`].
 
+use crate::value::{Datum, Kind};
 use dtrace_compiler::statement::{self, Statement};
-use dtrace_render::{Datum, Kind};
 use dtrace_uapi::action::Action;
 use dtrace_uapi::ioctl::RecDesc;
 use std::ops::Range;

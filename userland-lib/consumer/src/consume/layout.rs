@@ -70,7 +70,7 @@ pub struct EnabledProbe {
     /// Size of one of its records with the head, bytes.
     pub size: usize,
     /// The fields, grouped by statement.
-    pub groups: Vec<Group>,
+    pub(super) groups: Vec<Group>,
     /// Whether this is the library's own clause of `dtrace:::ERROR`.
     pub is_error: bool,
 }

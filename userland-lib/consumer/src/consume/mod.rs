@@ -1,38 +1,38 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Converts the kernel's buffers to text.
+//! Consumes the kernel's buffers.
 //!
 //! A [`Consumer`] reads snapshots of all CPUs ([`records`]), orders their records ([`order`]), and
-//! walks the fields of each record. The program's statements define the meaning of a field,
-//! [`dtrace_render`] its form. Aggregations are kept here while tracing lasts, because the kernel
-//! returns only the increments since the last snapshot.
-//!
-//! The library prints only to the outputs that its user supplies. Records become text in the given
-//! writer, and everything *about* tracing (faults, drops, failed options) becomes an [`Event`].
+//! walks the fields of each record ([`walk`]), whose meaning the program's statements define. What
+//! it finds goes to a [`Receiver`] as values ([`receiver`]): it neither formats nor prints.
+//! Aggregations are kept here while tracing lasts, because the kernel returns only the increments
+//! since the last snapshot.
 
 mod aggregations;
+mod event;
 mod fields;
 mod layout;
 mod order;
-mod output;
 mod places;
+mod receiver;
 mod records;
 mod walk;
 
 #[cfg(test)]
 mod tests;
 
+pub use event::{DropKind, Drops, Event, EventProbe, Failure, Faulted};
 pub use layout::{EnabledProbe, ProbeName};
-pub use output::Output;
 pub use places::Places;
+pub use receiver::{Args, Head, Receiver, Refused, Surroundings, Value};
 
+use crate::aggregate::Aggregations;
 use crate::device::{Buffer, Device};
+use crate::symbolizer::{NoSymbols, Symbolizer};
 use dtrace_compiler::options::{size_text, Options};
 use dtrace_compiler::statement::{AggVarId, Statement};
 use dtrace_files::text::plain;
-use dtrace_render::line::Flow;
-use dtrace_render::{message, Aggregations, Style, Symbolizer, Zone};
 use dtrace_uapi::action::Action;
 use dtrace_uapi::fault::Fault;
 use dtrace_uapi::ioctl::Status;
@@ -41,7 +41,6 @@ use dtrace_uapi::option::Opt;
 use layout::Layouts;
 use nix::errno::Errno;
 use order::Queue;
-use output::Redirect;
 use records::{Filled, Snapshot};
 use rustix::event::{poll, PollFd, PollFlags};
 use rustix::thread::{self, CapabilitySet};
@@ -72,45 +71,7 @@ pub enum ConsumeError {
     Output(#[source] io::Error),
 }
 
-/// Something besides the records that the consumer reports.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// A fault in probe context.
-    Fault(String),
-    /// The source location and the expression of the last fault.
-    Place(String),
-    /// Records, aggregations or variables were dropped.
-    Drop(String),
-    /// A buffer is smaller than requested, because there was not enough memory.
-    Lowered(String),
-    /// An error of the library while it handled a record.
-    Library(String),
-    /// A watched process ended.
-    Ended(dtrace_machine::proc::Ended),
-}
-
-impl std::fmt::Display for Event {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Place(text) => write!(f, "at {text}"),
-            Self::Fault(text) | Self::Drop(text) | Self::Library(text) | Self::Lowered(text) => {
-                f.write_str(text.strip_suffix('\n').unwrap_or(text))
-            }
-            Self::Ended(ended) => ended.fmt(f),
-        }
-    }
-}
-
-/// The destinations of records and events.
-pub struct Sink<'a> {
-    /// Receives the text of records.
-    pub out: &'a mut dyn Output,
-    /// Receives the events.
-    pub event: &'a mut dyn FnMut(Event),
-}
-
-/// All that reading records needs: the device, the meaning of programs, and the form of addresses
-/// and times.
+/// All that reading records needs: the device, the meaning of programs, and the names of addresses.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     /// The device.
@@ -122,11 +83,22 @@ pub struct Context<'a> {
     pub places: &'a Places,
     /// Resolves addresses to names.
     pub symbols: &'a dyn Symbolizer,
-    /// The time zone in which times are printed.
-    pub zone: &'a Zone,
     /// Waits until a descriptor is readable, and meanwhile serves processes that wait for the
     /// consumer.
     pub wait: &'a dyn Fn(BorrowedFd<'_>),
+}
+
+impl<'a> Context<'a> {
+    /// Returns what a receiver gets of it under these options.
+    fn around(&self, options: &Options) -> Surroundings<'a> {
+        Surroundings {
+            symbols: match options.consumer.noresolve {
+                true => &NoSymbols,
+                false => self.symbols,
+            },
+            wait: self.wait,
+        }
+    }
 }
 
 /// Waits until a descriptor is readable, and serves nothing meanwhile.
@@ -144,20 +116,12 @@ pub struct Consumer {
     layouts: Layouts,
     queue: Queue,
     aggregations: Aggregations,
-    redirect: Redirect,
-    flow: Vec<Flow>,
-    /// Whether the header of the output was printed.
-    headed: bool,
-    /// Whether the next record continues the line of the previous one.
+    /// Whether the next record is a later part of the clause of the previous one.
     goes_on: bool,
     exit_status: Option<i32>,
     status: Status,
     /// Memory for snapshots.
     rooms: Vec<Vec<u8>>,
-    /// The text of the current record, kept to reuse its memory.
-    text: Vec<u8>,
-    /// The form of values, by the options as they are at the current record.
-    style: Style,
     /// Whether the aggregations were read after the records that are being walked.
     fresh: bool,
 }
@@ -174,9 +138,9 @@ impl Consumer {
     }
 
     /// Reports the drops since the last call.
-    pub fn note_status(&mut self, status: Status, options: &Options, sink: &mut Sink<'_>) {
-        for (tag, text) in message::status_drops(&self.status, &status) {
-            dropped(options, sink, tag, text);
+    pub fn note_status(&mut self, status: Status, options: &Options, to: &mut dyn Receiver) {
+        for (kind, count) in event::drops_between(&self.status, &status) {
+            dropped(options, to, kind, count, None);
         }
         self.status = status;
     }
@@ -186,7 +150,7 @@ impl Consumer {
         &mut self,
         context: Context<'_>,
         options: &Options,
-        sink: &mut Sink<'_>,
+        to: &mut dyn Receiver,
     ) -> Result<(), ConsumeError> {
         for cpu in 0..context.device.cpus() {
             let Some(read) = self.read(context.device, options, Buffer::Aggregation, cpu)? else {
@@ -194,8 +158,7 @@ impl Consumer {
             };
             context.symbols.taken();
             if read.drops > 0 {
-                let text = message::aggregation_drops(read.drops, cpu);
-                dropped(options, sink, "DTRACEDROP_AGGREGATION", text);
+                dropped(options, to, &event::AGGREGATION, read.drops, Some(cpu));
             }
             let cpu = options.consumer.aggpercpu.then_some(cpu);
             self.aggregations.from_cpu(cpu);
@@ -218,12 +181,12 @@ impl Consumer {
         &mut self,
         context: Context<'_>,
         options: &Options,
-        sink: &mut Sink<'_>,
+        to: &mut dyn Receiver,
     ) -> Result<(), ConsumeError> {
         if self.fresh || options.get(Opt::Aggrate).is_some() {
             return Ok(());
         }
-        self.read_aggregations(context, options, sink)
+        self.read_aggregations(context, options, to)
     }
 
     /// Reads the principal buffers and consumes their records. With `temporal`, while tracing
@@ -237,7 +200,7 @@ impl Consumer {
         options: &mut Options,
         first: Option<u32>,
         last: Option<u32>,
-        sink: &mut Sink<'_>,
+        to: &mut dyn Receiver,
     ) -> Result<u64, ConsumeError> {
         let size = options.get(Opt::Bufsize).unwrap_or(0).max(1);
         let mut fullest = 0;
@@ -247,8 +210,7 @@ impl Consumer {
                 continue;
             };
             if read.drops > 0 {
-                let text = message::principal_drops(read.drops, cpu);
-                dropped(options, sink, "DTRACEDROP_PRINCIPAL", text);
+                dropped(options, to, &event::PRINCIPAL, read.drops, Some(cpu));
             }
             let percent = match read.drops {
                 0 => (read.data.len as u64).saturating_mul(100) / size,
@@ -263,11 +225,11 @@ impl Consumer {
         }
         context.symbols.taken();
         self.fresh = false;
-        self.style = walk::style(options);
+        to.options(options);
         // Walking a record borrows the whole consumer mutably, so take the queue out meanwhile.
         let mut queue = std::mem::take(&mut self.queue);
         let temporal = options.is_on(Opt::Temporal);
-        let mut walk = |turn: order::Turn<'_>| self.walk(context, options, sink, &turn);
+        let mut walk = |turn: order::Turn<'_>| self.walk(context, options, to, &turn);
         let result = if temporal {
             queue.merge(until, &mut walk)
         } else {
@@ -280,18 +242,16 @@ impl Consumer {
         result.map(|()| fullest)
     }
 
-    /// Prints the aggregations that no `printa()` has printed.
-    pub fn print_aggregations(
+    /// Passes the aggregations on, at the end of tracing.
+    pub fn yield_aggregations(
         &mut self,
         context: Context<'_>,
         options: &Options,
-        sink: &mut Sink<'_>,
+        to: &mut dyn Receiver,
     ) -> Result<(), ConsumeError> {
-        let style = walk::style(options);
-        let renderer = walk::renderer(context, options, &style);
-        let mut text = Vec::new();
-        renderer.aggregations(&mut text, &self.aggregations);
-        self.write(sink, &text)
+        to.options(options);
+        let yielded = to.aggregations(&self.aggregations, context.around(options));
+        yielded.map_err(ConsumeError::Output)
     }
 
     /// Reads one buffer; `None` if the CPU has none, or it cannot be read yet.
@@ -372,34 +332,38 @@ struct Read {
     timestamp: u64,
 }
 
-/// Reports drops; with `droptags` the tag of their kind is added.
-fn dropped(options: &Options, sink: &mut Sink<'_>, tag: &str, text: String) {
-    let text = if options.compile.droptags {
-        format!("[{tag}] {text}")
-    } else {
-        text
-    };
-    (sink.event)(Event::Drop(text));
+/// Reports drops.
+fn dropped(
+    options: &Options,
+    to: &mut dyn Receiver,
+    kind: &'static DropKind,
+    count: u64,
+    cpu: Option<u32>,
+) {
+    to.event(Event::Drop(Drops {
+        kind,
+        count,
+        cpu,
+        is_tagged: options.compile.droptags,
+    }));
 }
 
-/// Returns the message for a fault on `probe`, from `arg2` to `arg5` of `dtrace:::ERROR`.
-fn fault_text(probe: &EnabledProbe, [action, offset, fault, addr]: [u64; 4]) -> String {
+/// Returns a fault on `probe`, from `arg2` to `arg5` of `dtrace:::ERROR`.
+fn faulted(probe: &EnabledProbe, [action, offset, fault, addr]: [u64; 4]) -> Faulted {
     let fault = u32::try_from(fault)
         .ok()
         .and_then(Fault::from_raw)
         .unwrap_or(Fault::Unknown);
-    message::error(
-        &named(probe),
-        &message::Error {
-            action: u32::try_from(action).unwrap_or(u32::MAX),
-            offset: u32::try_from(offset)
-                .ok()
-                .filter(|offset| *offset != u32::MAX),
-            fault,
-            addr,
-            lacks: lacks(fault),
-        },
-    )
+    Faulted {
+        probe: probe.into(),
+        action: u32::try_from(action).unwrap_or(u32::MAX),
+        offset: u32::try_from(offset)
+            .ok()
+            .filter(|offset| *offset != u32::MAX),
+        fault,
+        addr,
+        lacks: lacks(fault),
+    }
 }
 
 /// Returns the capability that a consumer with `CAP_PERFMON` lacks for the access that caused
@@ -412,15 +376,5 @@ fn lacks(fault: Fault) -> Option<&'static str> {
     match fault {
         Fault::Kpriv | Fault::Upriv if !has.contains(CapabilitySet::BPF) => Some("CAP_BPF"),
         _ => None,
-    }
-}
-
-/// Returns an enabled probe as it appears in messages.
-fn named(probe: &EnabledProbe) -> message::Probe<'_> {
-    let name = &probe.probe;
-    message::Probe {
-        epid: probe.epid,
-        id: name.id,
-        name: [&name.provider, &name.module, &name.func, &name.name],
     }
 }

@@ -1,14 +1,16 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Consuming from handmade buffers: their text and events, and inconsistent buffers.
+//! Consuming from handmade buffers: their records and events, and inconsistent buffers.
 
 use super::*;
+use crate::aggregate::{sorted, Key, Row, Sort};
 use crate::device::fill;
+use crate::symbolizer::NoSymbols;
+use crate::value::{Datum, Kind};
 use dtrace_compiler::format::Format;
 use dtrace_compiler::options::Setter;
-use dtrace_compiler::statement::{self, Kind, Print};
-use dtrace_render::{NoSymbols, Zone};
+use dtrace_compiler::statement::{self, Print};
 use dtrace_uapi::action::Action;
 use dtrace_uapi::ioctl::{
     AggDesc, ArgDesc, BufDesc, Conf, EprobeDesc, ProbeDesc, ProviderDesc, RecDesc, RecHdr,
@@ -96,6 +98,88 @@ impl Device for Tables {
     }
 }
 
+/// Notes what it receives, a line for each record, aggregation and event.
+#[derive(Default)]
+struct Log {
+    lines: Vec<String>,
+    is_quiet: bool,
+}
+
+impl Log {
+    fn add(&mut self, text: &str) {
+        if let Some(line) = self.lines.last_mut() {
+            *line += text;
+        }
+    }
+}
+
+/// A value as text: strings quoted, numbers in their signedness, all else as bytes.
+fn shown(datum: Datum<'_>) -> String {
+    match (datum.kind, datum.signed(), datum.unsigned()) {
+        (Kind::Str, ..) => format!("{:?}", String::from_utf8_lossy(datum.text())),
+        (Kind::Int { signed: true }, Some(value), _) => value.to_string(),
+        (Kind::Int { .. }, _, Some(value)) => format!("{value:#x}"),
+        (kind, ..) => format!("{kind:?} {:?}", datum.data),
+    }
+}
+
+impl Receiver for Log {
+    fn options(&mut self, options: &Options) {
+        self.is_quiet = options.is_on(Opt::Quiet);
+    }
+
+    fn begin(&mut self, head: &Head<'_>) -> io::Result<()> {
+        let (cpu, time, name) = (head.cpu, head.timestamp, &head.enabled.probe);
+        let quiet = if self.is_quiet { " quiet" } else { "" };
+        self.lines.push(format!("{cpu} {time} {name}{quiet}"));
+        Ok(())
+    }
+
+    fn value(&mut self, value: Value<'_>, _around: Surroundings<'_>) -> Result<(), Refused> {
+        let text = match value {
+            Value::Datum(datum) => shown(datum),
+            Value::Printf(_, args) => {
+                format!("printf({})", args.map(shown).collect::<Vec<_>>().join(", "))
+            }
+            Value::Printa {
+                vars, aggregations, ..
+            } => format!("printa({})", rows(aggregations, vars)),
+            value => return Err(Refused::Value(format!("{value:?}"))),
+        };
+        self.add(&format!(" {text}"));
+        Ok(())
+    }
+
+    fn end(&mut self, _head: &Head<'_>) -> io::Result<()> {
+        self.add(" .");
+        Ok(())
+    }
+
+    fn aggregations(
+        &mut self,
+        aggregations: &Aggregations,
+        _around: Surroundings<'_>,
+    ) -> io::Result<()> {
+        self.lines.push(format!("@ {}", rows(aggregations, &[1])));
+        Ok(())
+    }
+
+    fn event(&mut self, event: Event) {
+        self.lines.push(format!("! {event}"));
+    }
+}
+
+/// The rows of aggregations, sorted.
+fn rows(aggregations: &Aggregations, vars: &[AggVarId]) -> String {
+    let known = vars.iter().filter_map(|var| aggregations.get(*var));
+    let rows = known.flat_map(|aggregation| sorted(aggregation, &Sort::default()));
+    let row = |(key, row): (&[Key], &Row)| {
+        let keys: Vec<String> = key.iter().map(|key| shown(key.datum())).collect();
+        format!("{}={:?}", keys.join(","), row.words)
+    };
+    rows.map(row).collect::<Vec<_>>().join(" ")
+}
+
 /// A test's device, statements, options and consumer.
 struct Bench {
     tables: Tables,
@@ -165,29 +249,23 @@ impl Bench {
         buffer.extend(data.concat());
     }
 
-    /// Consumes everything; returns the text, and then the events as lines with `! `.
+    /// Consumes everything; returns what a [`Log`] has noted.
     fn run(&mut self) -> Result<String, ConsumeError> {
         let context = Context {
             places: &Places::default(),
             device: &self.tables,
             statements: &self.statements,
             symbols: &NoSymbols,
-            zone: &Zone::utc(),
             wait: &until_readable,
         };
-        let mut out = Vec::new();
-        let mut events = String::new();
-        let mut sink = Sink {
-            out: &mut out,
-            event: &mut |event| events += &format!("! {event}\n"),
-        };
+        let mut log = Log::default();
         self.consumer
-            .read_aggregations(context, &self.options, &mut sink)?;
+            .read_aggregations(context, &self.options, &mut log)?;
         self.consumer
-            .read_records(context, &mut self.options, None, Some(0), &mut sink)?;
+            .read_records(context, &mut self.options, None, Some(0), &mut log)?;
         self.consumer
-            .print_aggregations(context, &self.options, &mut sink)?;
-        Ok(String::from_utf8(out).unwrap() + &events)
+            .yield_aggregations(context, &self.options, &mut log)?;
+        Ok(log.lines.join("\n") + "\n")
     }
 
     fn check(&mut self, expected: Expect) {
@@ -198,7 +276,7 @@ impl Bench {
 const BEGIN: [&str; 4] = ["dtrace", "", "", "BEGIN"];
 const READ: [&str; 4] = ["syscall", "vmlinux", "read", "entry"];
 
-fn printf(format: &str, args: &[Kind]) -> Statement {
+fn printf(format: &str, args: &[statement::Kind]) -> Statement {
     Statement::Printf(Print {
         format: Format::parse(format).unwrap(),
         args: args.to_vec(),
@@ -206,27 +284,27 @@ fn printf(format: &str, args: &[Kind]) -> Statement {
 }
 
 #[test]
-fn records_of_all_cpus_stand_in_the_order_of_time_under_one_header() {
+fn records_of_all_cpus_stand_in_the_order_of_time() {
     let mut bench = Bench::new();
     bench.probe(1, BEGIN, &[]);
     bench.probe(
         7,
         READ,
-        &[(Statement::Trace(Kind::Signed), Action::Difexpr, &[4])],
+        &[(
+            Statement::Trace(statement::Kind::Signed),
+            Action::Difexpr,
+            &[4],
+        )],
     );
     bench.record(1, 1, 5, &[]);
     bench.record(0, 7, 20, &[&(-3i32).to_ne_bytes()]);
     bench.record(1, 7, 10, &[&44i32.to_ne_bytes()]);
-    let text = bench.run().unwrap();
-    let lines: Vec<&str> = text.lines().collect();
-    assert_eq!(lines[0], "CPU     ID                    FUNCTION:NAME");
-    assert_eq!(lines[1], "  1      1                           :BEGIN ");
-    assert!(
-        lines[2].starts_with("  1      7                       read:entry ")
-            && lines[2].ends_with(" 44")
-    );
-    assert!(lines[3].starts_with("  0      7 ") && lines[3].ends_with(" -3"));
-    assert_eq!(lines.len(), 4);
+    bench.check(expect![[r#"
+        1 5 dtrace:::BEGIN .
+        1 10 syscall:vmlinux:read:entry 44 .
+        0 20 syscall:vmlinux:read:entry -3 .
+        @ 
+    "#]]);
 }
 
 #[test]
@@ -238,12 +316,19 @@ fn printf_takes_the_fields_of_its_statement_and_exit_gives_the_status() {
         BEGIN,
         &[
             (
-                printf("%d %s|", &[Kind::Signed, Kind::String]),
+                printf(
+                    "%d %s|",
+                    &[statement::Kind::Signed, statement::Kind::String],
+                ),
                 Action::Printf,
                 &[4, 8],
             ),
             (printf("no argument|", &[]), Action::Printf, &[0]),
-            (printf("%x\n", &[Kind::Unsigned]), Action::Printf, &[2]),
+            (
+                printf("%x\n", &[statement::Kind::Unsigned]),
+                Action::Printf,
+                &[2],
+            ),
             (Statement::Exit, Action::Exit, &[4]),
         ],
     );
@@ -255,7 +340,8 @@ fn printf_takes_the_fields_of_its_statement_and_exit_gives_the_status() {
     ];
     bench.record(0, 1, 1, &values);
     bench.check(expect![[r#"
-        7 ab|no argument|beef
+        0 1 dtrace:::BEGIN quiet printf(7, "ab") printf() printf(0xbeef) .
+        @ 
     "#]]);
     assert_eq!(bench.consumer.exit_status(), Some(3));
 }
@@ -264,13 +350,14 @@ fn printf_takes_the_fields_of_its_statement_and_exit_gives_the_status() {
 fn records_of_odd_size_are_followed_by_the_next_word() {
     let mut bench = Bench::new();
     bench.set("quiet");
-    let statement = printf("%d\n", &[Kind::Unsigned]);
+    let statement = printf("%d\n", &[statement::Kind::Unsigned]);
     bench.probe(1, BEGIN, &[(statement, Action::Printf, &[1])]);
     bench.record(0, 1, 1, &[&[7, 0xff, 0xff, 0xff]]);
     bench.record(0, 1, 2, &[&[8]]);
     bench.check(expect![[r#"
-        7
-        8
+        0 1 dtrace:::BEGIN quiet printf(0x7) .
+        0 2 dtrace:::BEGIN quiet printf(0x8) .
+        @ 
     "#]]);
 }
 
@@ -290,6 +377,7 @@ fn faults_and_drops_are_events() {
     bench.check(expect![[r#"
         ! 42 drops on CPU 0
         ! error on enabled probe ID 1 (ID 1: dtrace:::BEGIN): invalid address (0x0) in action #1 at DIF offset 12
+        @ 
     "#]]);
 }
 
@@ -311,7 +399,11 @@ fn setopt_acts_at_once_and_says_what_it_cannot_do() {
     bench.record(0, 1, 1, names);
     bench.record(0, 1, 2, names);
     let text = bench.run().unwrap();
-    assert_eq!(text.matches("BEGIN seen").count(), 1, "{text}");
+    assert!(text.starts_with("0 1 dtrace:::BEGIN printf()\n"), "{text}");
+    assert!(
+        text.contains("\n0 2 dtrace:::BEGIN quiet printf()\n"),
+        "{text}"
+    );
     assert!(
         text.contains("couldn't set option \"Nixon\" to \"1\": Invalid option name\n\n"),
         "{text}"
@@ -327,7 +419,7 @@ fn aggregations_of_all_cpus_add_up_and_are_printed_at_the_end() {
     let mut bench = Bench::new();
     bench.statements.push(Statement::Aggregate {
         var: 1,
-        keys: vec![Kind::String],
+        keys: vec![statement::Kind::String],
     });
     let field = |action: Action, offset, size| RecDesc {
         action: action as u32,
@@ -361,12 +453,9 @@ fn aggregations_of_all_cpus_add_up_and_are_printed_at_the_end() {
         (1, entry(b"sshd\0\0\0\0", 40)),
     ];
     bench.tables.aggregated.borrow_mut().extend(buffers);
-    let text = bench.run().unwrap();
-    let rows: Vec<Vec<&str>> = text
-        .lines()
-        .map(|line| line.split_whitespace().collect())
-        .collect();
-    assert_eq!(rows, [["cat", "9"], ["sshd", "42"]]);
+    bench.check(expect![[r#"
+        @ "cat"=[9] "sshd"=[42]
+    "#]]);
 }
 
 #[test]
@@ -413,19 +502,18 @@ fn a_record_that_prints_an_aggregation_sees_what_was_aggregated_before_it() {
         device: &bench.tables,
         statements: &bench.statements,
         symbols: &NoSymbols,
-        zone: &Zone::utc(),
         wait: &until_readable,
     };
-    let mut out = Vec::new();
-    let mut sink = Sink {
-        out: &mut out,
-        event: &mut |_| {},
-    };
+    let mut log = Log::default();
     let read = bench
         .consumer
-        .read_records(context, &mut bench.options, None, None, &mut sink);
+        .read_records(context, &mut bench.options, None, None, &mut log);
     read.unwrap();
-    assert_eq!(String::from_utf8(out).unwrap(), "5|0|");
+    let expected = [
+        "0 1 dtrace:::BEGIN quiet printa(=[5]) .",
+        "0 2 dtrace:::BEGIN quiet printa(=[0]) .",
+    ];
+    assert_eq!(log.lines, expected);
 }
 
 #[test]
@@ -435,7 +523,11 @@ fn buffers_that_lie_are_errors() {
         bench.probe(
             1,
             READ,
-            &[(Statement::Trace(Kind::Signed), Action::Difexpr, &[8])],
+            &[(
+                Statement::Trace(statement::Kind::Signed),
+                Action::Difexpr,
+                &[8],
+            )],
         );
         prepare(&mut bench);
         bench.run().unwrap_err().to_string()
@@ -496,7 +588,6 @@ fn a_wrapped_ring_begins_at_its_oldest_record() {
         device: &bench.tables,
         statements: &bench.statements,
         symbols: &NoSymbols,
-        zone: &Zone::utc(),
         wait: &until_readable,
     };
     let mut parse = |oldest| Snapshot::parse(context, &mut layouts, filled(), oldest);

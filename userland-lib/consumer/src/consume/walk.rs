@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Walks one record: prints the columns before it, handles its fields in order, and ends its line.
+//! Walks one record: yields its head, the values of its fields in order, and its end.
 //!
-//! A record is walked group by group ([`Group`]). A group either prints (a value, a format with its
-//! arguments) or acts (on an aggregation, an option, or the output).
+//! A record is walked group by group ([`Group`]). A group either yields values or acts (on an
+//! aggregation or an option).
 //!
 //! A failure of a group (an unknown option, data that does not fit its format) becomes an
 //! [`Event`], and the walk continues. The walk ends only if output cannot be written or the device
@@ -13,72 +13,13 @@
 use super::fields::Group;
 use super::layout::EnabledProbe;
 use super::order::Turn;
-use super::records::Record;
-use super::{fault_text, named, ConsumeError, Consumer, Context, Event, Sink};
-use dtrace_compiler::options::{Encoding, Frames, Options, Setter};
-use dtrace_compiler::statement::{Print, Statement};
-use dtrace_render::line::{self, Enabled, Flow};
-use dtrace_render::value::until_nul;
-use dtrace_render::{message, Datum, Kind, NoSymbols, Renderer, Sort, Style};
+use super::{
+    faulted, Args, ConsumeError, Consumer, Context, Event, Failure, Head, Receiver, Refused, Value,
+};
+use crate::value::{until_nul, Datum, Kind};
+use dtrace_compiler::options::{Options, Setter};
+use dtrace_compiler::statement::Statement;
 use dtrace_uapi::action::Action;
-use dtrace_uapi::option::Opt;
-use rustix::process::{pidfd_open, Pid, PidfdFlags};
-use std::ffi::{OsStr, OsString};
-use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::ffi::OsStringExt;
-use std::path::Path;
-use std::process::Command;
-
-/// Returns the form of values under these options.
-pub fn style(options: &Options) -> Style {
-    let number = |opt| {
-        options
-            .get(opt)
-            .and_then(|value| usize::try_from(value).ok())
-    };
-    let encoding = options.consumer.encoding;
-    Style {
-        quiet: options.is_on(Opt::Quiet),
-        rawbytes: options.is_on(Opt::Rawbytes),
-        stackindent: number(Opt::Stackindent),
-        aggzoom: options.is_on(Opt::Aggzoom),
-        agghist: options.is_on(Opt::Agghist),
-        aggpack: options.is_on(Opt::Aggpack),
-        utf8: options.is_on(Opt::Aggpack)
-            && encoding.map_or_else(locale_is_utf8, |set| set == Encoding::Utf8),
-        eighths: encoding == Some(Encoding::Utf8),
-        mangled: options.consumer.mangled,
-        build_ids: options.consumer.frames == Frames::BuildId,
-        inlines: options.consumer.inlines,
-        sort: Sort {
-            by_key: options.is_on(Opt::Aggsortkey),
-            reverse: options.is_on(Opt::Aggsortrev),
-            position: number(Opt::Aggsortpos).unwrap_or(0),
-            key_position: number(Opt::Aggsortkeypos).unwrap_or(0),
-        },
-    }
-}
-
-/// Whether the locale in the environment uses UTF-8.
-fn locale_is_utf8() -> bool {
-    let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set);
-    let locale = locale.unwrap_or_default().to_ascii_lowercase();
-    locale.ends_with("utf-8") || locale.ends_with("utf8")
-}
-
-/// Returns the renderer for this context.
-pub fn renderer<'a>(context: Context<'a>, options: &Options, style: &'a Style) -> Renderer<'a> {
-    Renderer {
-        style,
-        symbols: match options.consumer.noresolve {
-            true => &NoSymbols,
-            false => context.symbols,
-        },
-        zone: context.zone,
-    }
-}
 
 /// A group of fields and the bytes of their record.
 struct Values<'a> {
@@ -97,108 +38,82 @@ impl<'a> Values<'a> {
         Datum::new(Kind::Int { signed: true }, self.data(0)).signed()
     }
 
-    /// Returns the arguments of a format. A call without arguments has a field without size, which
-    /// is skipped.
-    fn args(&self) -> impl Iterator<Item = Datum<'a>> {
-        let (fields, record) = (self.group.fields.iter(), self.record);
-        fields
-            .filter(|field| !field.is_empty())
-            .map(|field| field.datum(record))
+    fn args(&self) -> Args<'a> {
+        Args::new(self.group, self.record)
     }
-}
 
-fn enabled(record: &Record) -> Enabled {
-    Enabled {
-        epid: record.enabled.epid,
-        probe: record.enabled.probe.id,
+    /// Returns the first bytes of an object, as many as `print()` may show.
+    fn object(&self, index: usize, options: &Options) -> &'a [u8] {
+        let data = self.data(index);
+        &data[..data.len().min(options.consumer.printsize)]
+    }
+
+    /// The values of a `trace()`, or of an action that needs no statement.
+    fn plain(&self) -> impl Iterator<Item = Value<'a>> + '_ {
+        let mut limit = usize::MAX;
+        self.group.fields.iter().filter_map(move |field| {
+            let data = field.data(self.record);
+            match field.action {
+                // The size computed by a tracemem() comes before the memory and limits it.
+                Some(Action::TracememDynsize) => {
+                    let size = Datum::new(Kind::Int { signed: false }, data).unsigned();
+                    let size = size.and_then(|size| usize::try_from(size).ok());
+                    limit = size.unwrap_or(0);
+                    None
+                }
+                Some(Action::Tracemem) => Some(Value::memory(&data[..data.len().min(limit)])),
+                Some(Action::Exit | Action::None) => None,
+                _ if field.is_empty() => None,
+                _ => Some(Value::Datum(field.datum(self.record))),
+            }
+        })
     }
 }
 
 impl Consumer {
-    /// Prints one record and performs its actions.
+    /// Yields one record and performs its actions.
     pub(super) fn walk(
         &mut self,
         context: Context<'_>,
         options: &mut Options,
-        sink: &mut Sink<'_>,
+        to: &mut dyn Receiver,
         turn: &Turn<'_>,
     ) -> Result<(), ConsumeError> {
         let this = &turn.record.enabled;
         if this.is_error {
-            return self.fault(context, sink, this, turn.bytes);
+            return self.fault(context, to, this, turn.bytes);
         }
-        // All records share one buffer, to avoid allocations.
-        let mut text = std::mem::take(&mut self.text);
-        text.clear();
-        // A clause that is split by conditions has a record for each part, but only one line.
-        if !std::mem::replace(&mut self.goes_on, turn.goes_on) {
-            self.head(&mut text, options, turn);
-        }
+        let head = Head {
+            cpu: turn.cpu,
+            timestamp: turn.record.timestamp,
+            enabled: this,
+            following: turn.following.map(|record| &*record.enabled),
+            is_continued: std::mem::replace(&mut self.goes_on, turn.goes_on),
+            goes_on: turn.goes_on,
+        };
+        to.begin(&head).map_err(ConsumeError::Output)?;
         for group in &this.groups {
             let values = Values {
                 group,
                 record: turn.bytes,
             };
-            self.group(context, options, sink, &mut text, this, &values)?;
-        }
-        if !options.is_on(Opt::Quiet) && !turn.goes_on {
-            text.push(b'\n');
-        }
-        let written = self.write(sink, &text);
-        self.text = text;
-        written
-    }
-
-    /// Writes text to the current output.
-    pub fn write(&mut self, sink: &mut Sink<'_>, text: &[u8]) -> Result<(), ConsumeError> {
-        if text.is_empty() {
-            return Ok(());
-        }
-        self.redirect
-            .output(sink.out)
-            .write_all(text)
-            .map_err(ConsumeError::Output)
-    }
-
-    /// Writes out the buffered text of the output.
-    pub fn flush(&mut self, sink: &mut Sink<'_>) -> io::Result<()> {
-        self.redirect.flush().and_then(|()| sink.out.flush())
-    }
-
-    /// Appends the columns before a record's values, and before the first record the header.
-    fn head(&mut self, text: &mut Vec<u8>, options: &Options, turn: &Turn<'_>) {
-        let probe = &turn.record.enabled.probe;
-        let numbered = !options.consumer.unnumbered;
-        if options.is_on(Opt::Flowindent) {
-            if !std::mem::replace(&mut self.headed, true) {
-                line::flow_header(text, numbered);
+            match self.group(context, options, to, &values) {
+                Ok(()) => {}
+                Err(Stop::Group(failure)) => to.event(Event::Failed {
+                    probe: (&**this).into(),
+                    failure,
+                }),
+                Err(Stop::Walk(error)) => return Err(error),
             }
-            let cpu = turn.cpu as usize;
-            if self.flow.len() <= cpu {
-                self.flow.resize_with(cpu + 1, Flow::default);
-            }
-            let name = (&*probe.provider, &*probe.func, &*probe.name);
-            self.flow[cpu].step(
-                text,
-                numbered.then_some(turn.cpu),
-                enabled(turn.record),
-                name,
-                turn.following.map(enabled),
-            );
-        } else if !options.is_on(Opt::Quiet) {
-            if !std::mem::replace(&mut self.headed, true) {
-                line::header(text, numbered);
-            }
-            let numbers = numbered.then_some((turn.cpu, probe.id));
-            line::probe(text, numbers, &probe.func, &probe.name);
         }
+        to.end(&head).map_err(ConsumeError::Output)
     }
 
     /// Reports a fault from a record of the library's own clause of `dtrace:::ERROR`.
     fn fault(
         &mut self,
         context: Context<'_>,
-        sink: &mut Sink<'_>,
+        to: &mut dyn Receiver,
         this: &EnabledProbe,
         bytes: &[u8],
     ) -> Result<(), ConsumeError> {
@@ -213,192 +128,128 @@ impl Consumer {
         let epid =
             u32::try_from(epid).map_err(|_| ConsumeError::Layout("a fault names no probe"))?;
         let faulty = self.layouts.enabled(context, epid)?;
-        (sink.event)(Event::Fault(fault_text(&faulty, rest)));
+        to.event(Event::Fault(faulted(&faulty, rest)));
         let [action, offset, ..] = rest;
         if let Some(place) = context.places.find(faulty.clause, action, offset) {
-            (sink.event)(Event::Place(place));
+            to.event(Event::Place(place));
         }
         Ok(())
     }
 
+    /// Yields the values of a group, or does what it says.
     fn group(
         &mut self,
         context: Context<'_>,
         options: &mut Options,
-        sink: &mut Sink<'_>,
-        text: &mut Vec<u8>,
-        this: &EnabledProbe,
+        to: &mut dyn Receiver,
         values: &Values<'_>,
-    ) -> Result<(), ConsumeError> {
-        let style = self.style;
-        let renderer = renderer(context, options, &style);
+    ) -> Result<(), Stop> {
         let statement = values.group.statement(context.statements);
-        let failed = |sink: &mut Sink<'_>, reason: String| {
-            (sink.event)(Event::Library(message::library_error(
-                &named(this),
-                &reason,
-            )));
-        };
         if statement.is_some_and(Statement::reads_aggregations) {
-            self.refresh(context, options, sink)?;
+            self.refresh(context, options, to)?;
         }
+        let around = context.around(options);
         match statement {
             Some(Statement::Printf(print)) => {
-                let args = values.args();
-                if let Err(error) = renderer.printf(text, &print.format, args) {
-                    failed(sink, error.to_string());
-                }
+                to.value(Value::Printf(&print.format, values.args()), around)?;
             }
             Some(Statement::System(print)) => {
-                let command = formatted(&renderer, print, values);
-                self.write(sink, text)?;
-                text.clear();
-                self.flush(sink).map_err(ConsumeError::Output)?;
-                if let Err(error) = command.and_then(|command| run(&command, context.wait)) {
-                    failed(sink, error);
-                }
+                to.value(Value::System(&print.format, values.args()), around)?;
             }
             Some(Statement::Freopen(print)) => {
-                let path = formatted(&renderer, print, values);
-                self.write(sink, text)?;
-                text.clear();
-                let reopened = path.and_then(|path| {
-                    let result = self.redirect.reopen(&path);
-                    result.map_err(|error| {
-                        format!(
-                            "failed to freopen() \"{}\": {error}",
-                            Path::new(&path).display()
-                        )
-                    })
-                });
-                if let Err(error) = reopened {
-                    failed(sink, error);
-                }
+                to.value(Value::Freopen(&print.format, values.args()), around)?;
             }
-            Some(Statement::Ftruncate) => {
-                // A terminal or pipe cannot be truncated: it must still get the pending text.
-                self.write(sink, text)?;
-                text.clear();
-                if let Err(error) = self.redirect.output(sink.out).truncate() {
-                    failed(sink, format!("failed to ftruncate(): {error}"));
-                }
-            }
+            Some(Statement::Ftruncate) => to.value(Value::Ftruncate, around)?,
             Some(Statement::Print(shape)) => {
                 let address = values.number().unwrap_or(0) as u64;
-                let data = values.data(1);
-                let shown = data.len().min(options.consumer.printsize);
-                renderer.structure(text, address, shape, &data[..shown]);
+                let pointee = Value::Pointee {
+                    address,
+                    shape,
+                    data: values.object(1, options),
+                };
+                to.value(pointee, around)?;
             }
             Some(Statement::PrintValue(shape)) => {
-                let data = values.data(0);
-                let shown = data.len().min(options.consumer.printsize);
-                renderer.object(text, shape, &data[..shown]);
+                to.value(Value::Object(shape, values.object(0, options)), around)?;
             }
             Some(Statement::Printa { format, aggs }) => {
-                let printed = renderer.printa(text, &mut self.aggregations, aggs, format.as_ref());
-                if let Err(error) = printed {
-                    failed(sink, error.to_string());
+                let printa = Value::Printa {
+                    format: format.as_ref(),
+                    vars: aggs,
+                    aggregations: &self.aggregations,
+                };
+                to.value(printa, around)?;
+                for var in aggs {
+                    self.aggregations.note_printed(*var);
                 }
             }
             Some(Statement::Setopt) => {
-                let text = |at| String::from_utf8_lossy(until_nul(values.data(at)));
-                let (name, value) = (text(0), (values.group.fields.len() > 1).then(|| text(1)));
-                if let Err(error) = options.set(&name, value.as_deref(), Setter::Running) {
-                    let value = value.as_deref().unwrap_or("1");
-                    failed(
-                        sink,
-                        // As in every DTrace, an empty line follows this message.
-                        format!("couldn't set option \"{name}\" to \"{value}\": {error}\n"),
-                    );
+                let failed = setopt(options, values);
+                to.options(options);
+                if let Some(failure) = failed {
+                    return Err(Stop::Group(failure));
                 }
-                self.style = self::style(options);
             }
             Some(Statement::Exit) => {
-                self.exit_status = values
-                    .number()
-                    .and_then(|status| i32::try_from(status).ok());
+                let status = values.number();
+                self.exit_status = status.and_then(|status| i32::try_from(status).ok());
             }
             Some(Statement::Clear(var)) => self.aggregations.clear(*var),
             Some(Statement::Trunc(var)) => {
-                self.aggregations.trunc(*var, values.number().unwrap_or(0))
+                self.aggregations.trunc(*var, values.number().unwrap_or(0));
             }
             Some(Statement::Normalize(var)) => {
-                match values
+                let factor = values
                     .number()
-                    .and_then(|factor| u64::try_from(factor).ok())
-                    .filter(|factor| *factor != 0)
-                {
+                    .and_then(|factor| u64::try_from(factor).ok());
+                match factor.filter(|factor| *factor != 0) {
                     Some(factor) => self.aggregations.normalize(*var, factor),
-                    None => failed(sink, "Invalid normalization".to_owned()),
+                    None => return Err(Stop::Group(Failure::Normalize)),
                 }
             }
             Some(Statement::Denormalize(var)) => self.aggregations.denormalize(*var),
             Some(Statement::Speculative | Statement::Error | Statement::Aggregate { .. }) => {}
             Some(Statement::Trace(_) | Statement::Tracemem | Statement::Action) | None => {
-                trace(&renderer, text, values);
+                for value in values.plain() {
+                    to.value(value, around)?;
+                }
             }
         }
         Ok(())
     }
 }
 
-/// Appends the values of a `trace()`, or of an action that needs no statement to be printed.
-fn trace(renderer: &Renderer<'_>, text: &mut Vec<u8>, values: &Values<'_>) {
-    let mut limit = usize::MAX;
-    for field in &values.group.fields {
-        let data = field.data(values.record);
-        match field.action {
-            // The size computed by a tracemem() comes before the memory and limits it.
-            Some(Action::TracememDynsize) => {
-                let size = Datum::new(Kind::Int { signed: false }, data).unsigned();
-                limit = size
-                    .and_then(|size| usize::try_from(size).ok())
-                    .unwrap_or(0);
-            }
-            Some(Action::Tracemem) => {
-                renderer.trace(
-                    text,
-                    &Datum::new(Kind::Memory, &data[..data.len().min(limit)]),
-                );
-            }
-            Some(Action::Exit | Action::None) => {}
-            _ if field.is_empty() => {}
-            _ => renderer.trace(text, &field.datum(values.record)),
+/// Why a group was not done.
+enum Stop {
+    /// For this reason, which concerns it alone.
+    Group(Failure),
+    /// The walk cannot go on.
+    Walk(ConsumeError),
+}
+
+impl From<ConsumeError> for Stop {
+    fn from(error: ConsumeError) -> Self {
+        Self::Walk(error)
+    }
+}
+
+impl From<Refused> for Stop {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Value(reason) => Self::Group(Failure::Other(reason)),
+            Refused::Output(error) => Self::Walk(ConsumeError::Output(error)),
         }
     }
 }
 
-/// Returns the text of a format that is an argument, not output.
-fn formatted(
-    renderer: &Renderer<'_>,
-    print: &Print,
-    values: &Values<'_>,
-) -> Result<OsString, String> {
-    let mut text = Vec::new();
-    let args = values.args();
-    renderer
-        .printf(&mut text, &print.format, args)
-        .map_err(|error| error.to_string())?;
-    Ok(OsString::from_vec(text))
-}
-
-/// Runs a command of `system()` and waits until it ends. Its output is not captured, and its exit
-/// status is ignored. Processes of the command may be traced themselves and wait for this consumer;
-/// `wait` serves them meanwhile.
-fn run(command: &OsStr, wait: &dyn Fn(BorrowedFd<'_>)) -> Result<(), String> {
-    let shell = Command::new("/bin/sh").arg("-c").arg(command).spawn();
-    let result = shell.and_then(|mut child| {
-        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-        // The descriptor becomes readable when the command ends.
-        if let Some(Ok(ended)) = pid.map(|pid| pidfd_open(pid, PidfdFlags::empty())) {
-            wait(ended.as_fd());
-        }
-        child.wait()
-    });
-    result.map(drop).map_err(|error| {
-        format!(
-            "failed to run \"{}\": {error}",
-            Path::new(command).display()
-        )
+/// Sets the option that a `setopt()` names. Returns why that failed, if it did.
+fn setopt(options: &mut Options, values: &Values<'_>) -> Option<Failure> {
+    let text = |at| String::from_utf8_lossy(until_nul(values.data(at)));
+    let (name, value) = (text(0), (values.group.fields.len() > 1).then(|| text(1)));
+    let set = options.set(&name, value.as_deref(), Setter::Running);
+    set.err().map(|error| Failure::Setopt {
+        name: name.into_owned(),
+        value: value.map_or_else(|| "1".to_owned(), std::borrow::Cow::into_owned),
+        error: error.to_string(),
     })
 }

@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The processes that a consumer watches: `-c` creates one, `-p` grabs one, and `-W` seizes one
-//! that begins.
+//! Processes: the objects from which they run code ([`objects`]), when these change ([`tells_at`]),
+//! and those that a consumer watches: `-c` creates one, `-p` grabs one, and `-W` seizes one that
+//! begins.
 //!
 //! A created process must not run before tracing begins, but must already execute its own program.
 //! So it requests to be traced before its `exec`, and the kernel stops it at the first instruction
@@ -16,11 +17,11 @@
 
 #![allow(unsafe_code)]
 
-#[cfg(target_arch = "x86_64")]
 mod linker;
 mod objects;
 #[cfg(test)]
 mod objects_tests;
+#[cfg(target_arch = "x86_64")]
 mod start;
 mod words;
 

@@ -3,7 +3,7 @@
 
 use super::super::testing::visible;
 use super::*;
-use dtrace_uapi::action::quantize_bucket;
+use dtrace_uapi::action::{quantize_bucket, Llquantize, Lquantize, QUANTIZE_NBUCKETS};
 use expect_test::{expect, Expect};
 
 /// The data of a distribution after `increments` (value, increment).
@@ -315,33 +315,6 @@ fn llquantize_mirrors_negative_values() {
         |               8 |                                         0        $
     "#]],
     );
-}
-
-#[test]
-fn the_labels_of_llquantize_agree_with_its_buckets() {
-    for (factor, low, high, nsteps) in [
-        (10, 0, 6, 20),
-        (2, 3, 20, 8),
-        (10, 2, 17, 10),
-        (3, 0, 4, 9),
-        (4, 0, 1, 2),
-    ] {
-        let parameters = Llquantize {
-            factor,
-            low,
-            high,
-            nsteps,
-        };
-        let labels = llquantize_labels(parameters);
-        assert_eq!(labels.len() + 1, parameters.words(), "{parameters:?}");
-        for (i, label) in labels.iter().enumerate() {
-            let value = match *label {
-                Label::Below(value) | Label::Within(value) => value - 1,
-                Label::Value(value) | Label::AtLeast(value) | Label::AtMost(value) => value,
-            };
-            assert_eq!(parameters.bucket(value), i, "{parameters:?} {label:?}");
-        }
-    }
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! A recorded value: its bytes and their type in the D program.
 //!
 //! The kernel describes a value only by its size. Only the compiler knows whether four bytes are a
-//! signed number or an address. A [`Datum`] combines both. All rendering functions take one, so
+//! signed number or an address. A [`Datum`] combines both. Whoever renders values takes one, so
 //! that values of `trace()`, arguments of `printf()` and keys of aggregations are treated alike.
 
 use dtrace_uapi::action::Action;
@@ -193,6 +193,37 @@ pub fn words(data: &[u8]) -> impl Iterator<Item = u64> + Clone + '_ {
         .map(|chunk| u64::from_ne_bytes(chunk.try_into().unwrap_or_default()))
 }
 
+/// Returns the number of 4, 8 or 16 recorded bytes; `None` for other sizes. 16 bytes hold the x87
+/// extended format, which is converted to an `f64`.
+pub fn float(data: &[u8]) -> Option<f64> {
+    match data.len() {
+        4 => Some(f32::from_ne_bytes(data.try_into().ok()?).into()),
+        8 => Some(f64::from_ne_bytes(data.try_into().ok()?)),
+        16 => {
+            let mantissa = u64::from_le_bytes(data[..8].try_into().ok()?);
+            let high = u16::from_le_bytes(data[8..10].try_into().ok()?);
+            Some(extended(mantissa, high))
+        }
+        _ => None,
+    }
+}
+
+fn extended(mantissa: u64, high: u16) -> f64 {
+    let sign = if high & 0x8000 == 0 { 1.0 } else { -1.0 };
+    let exponent = i32::from(high & 0x7fff);
+    if exponent == 0x7fff {
+        // The mantissa without its integer bit is 0 for infinity and other than 0 for NaN.
+        return if mantissa << 1 == 0 {
+            sign * f64::INFINITY
+        } else {
+            f64::NAN
+        };
+    }
+    let exponent = exponent - 16383 - 63;
+    // Scale in two steps: the scale may exceed the range of an f64 even if the product does not.
+    sign * mantissa as f64 * 2f64.powi(exponent / 2) * 2f64.powi(exponent - exponent / 2)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -252,5 +283,23 @@ mod tests {
         assert_eq!(address(Kind::Usym, &user), Some((Some(42), 0x1234)));
         assert_eq!(address(Kind::Usym, &user[..8]), None);
         assert_eq!(address(Kind::Sym, &user[8..]), Some((None, 0x1234)));
+    }
+
+    #[test]
+    fn recorded_bytes_become_numbers() {
+        assert_eq!(float(&1.5f32.to_ne_bytes()), Some(1.5));
+        assert_eq!(float(&(-2.25f64).to_ne_bytes()), Some(-2.25));
+        assert_eq!(float(&[0; 3]), None);
+        let x87 = |mantissa: u64, high: u16| {
+            let mut data = [0; 16];
+            data[..8].copy_from_slice(&mantissa.to_le_bytes());
+            data[8..10].copy_from_slice(&high.to_le_bytes());
+            float(&data).unwrap()
+        };
+        assert_eq!(x87(1 << 63, 16383), 1.0);
+        assert_eq!(x87(3 << 62, 0xc000), -3.0);
+        assert_eq!(x87(0, 0), 0.0);
+        assert_eq!(x87(1 << 63, 0x7fff), f64::INFINITY);
+        assert!(x87(3 << 62, 0x7fff).is_nan());
     }
 }

@@ -19,17 +19,20 @@ use std::collections::{btree_map, hash_map::Entry, BTreeMap, HashMap};
 use dtrace_uapi::action::Action;
 use thiserror::Error;
 
-use super::{Datum, Kind, Symbolizer};
+use crate::symbolizer::Symbolizer;
+use crate::value::{words, Datum, Kind};
 use dtrace_compiler::statement::AggVarId;
 
+pub mod buckets;
 mod float;
 mod sort;
 mod value;
 
-pub(super) use float::value as float_value;
+use float::value as float_value;
 pub use sort::Sort;
-pub(super) use sort::{joined, sorted};
-pub(super) use value::{average, divide, stddev};
+pub use sort::{joined, sorted};
+pub use value::divide;
+use value::{average, stddev};
 
 /// The error for a row that cannot be merged.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
@@ -65,6 +68,17 @@ pub struct Row {
     /// Whether nothing was aggregated since the row was made or cleared. The zeros in `words` must
     /// not be merged then, because `min()` would take them for a value.
     cleared: bool,
+}
+
+/// The result of a row's data.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Outcome {
+    /// A number.
+    Int(i64),
+    /// A floating-point number.
+    Float(f64),
+    /// A distribution, which has [`buckets`].
+    Distribution,
 }
 
 /// One aggregation.
@@ -103,6 +117,19 @@ impl Aggregation {
         self.rows.iter().map(|(key, row)| (key.as_slice(), row))
     }
 
+    /// Returns the result of `words`, the data of a row or of one of its CPUs, normalised.
+    pub fn outcome(&self, words: &[u64]) -> Outcome {
+        let normal = self.normal;
+        let first = || words.first().map_or(0, |&word| word as i64);
+        match self.func {
+            Action::Avg => Outcome::Int(average(words, normal)),
+            Action::Stddev => Outcome::Int(stddev(words, normal) as i64),
+            Action::Quantize | Action::Lquantize | Action::Llquantize => Outcome::Distribution,
+            func if func.is_float() => Outcome::Float(float_value(func, words, normal)),
+            _ => Outcome::Int(divide(first(), normal)),
+        }
+    }
+
     /// Returns the row of a key that was never aggregated.
     fn zero(&self) -> Row {
         Row {
@@ -131,6 +158,13 @@ impl Aggregations {
             .or_insert_with(|| Aggregation::new(func, arg));
     }
 
+    /// Returns all aggregations with their ids, in the order of these.
+    pub fn iter(&self) -> impl Iterator<Item = (AggVarId, &Aggregation)> {
+        self.by_id
+            .iter()
+            .map(|(id, aggregation)| (*id, aggregation))
+    }
+
     /// Returns the aggregation `id`.
     pub fn get(&self, id: AggVarId) -> Option<&Aggregation> {
         self.by_id.get(&id)
@@ -157,7 +191,7 @@ impl Aggregations {
             id,
             size: value.len(),
         };
-        let words: Vec<u64> = super::value::words(value).collect();
+        let words: Vec<u64> = words(value).collect();
         if value.len() % 8 != 0 || !value::is_well_formed(func, &words) {
             return Err(misfit);
         }
@@ -271,12 +305,12 @@ impl Aggregations {
     }
 
     /// Returns the aggregations that no `printa()` has printed, in the order of their ids.
-    pub(super) fn unprinted(&self) -> impl DoubleEndedIterator<Item = &Aggregation> {
+    pub fn unprinted(&self) -> impl DoubleEndedIterator<Item = &Aggregation> {
         self.by_id.values().filter(|a| !a.printed)
     }
 
     /// Marks an aggregation as printed if it has rows.
-    pub(super) fn note_printed(&mut self, id: AggVarId) {
+    pub fn note_printed(&mut self, id: AggVarId) {
         if let Some(aggregation) = self.by_id.get_mut(&id) {
             aggregation.printed |= !aggregation.rows.is_empty();
         }
@@ -285,11 +319,28 @@ impl Aggregations {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{testing::Fixture, NoSymbols};
     use super::*;
+    use crate::symbolizer::{Location, NoSymbols};
     use dtrace_uapi::action::Lquantize;
 
     const INT: Kind = Kind::Int { signed: true };
+
+    /// Knows two functions of one module, and that an address is in another one.
+    struct Fixture;
+
+    impl Symbolizer for Fixture {
+        fn kernel(&self, pc: u64) -> Option<Location> {
+            match pc {
+                0x2000..=0x20ff => Some(Location::symbol("ext4", "ext4_map_blocks", pc - 0x2000)),
+                0x3000..=0x30ff => Some(Location::object("ext4")),
+                _ => None,
+            }
+        }
+
+        fn user(&self, _pid: Option<u32>, _pc: u64) -> Option<Location> {
+            None
+        }
+    }
 
     fn bytes(words: &[u64]) -> Vec<u8> {
         words.iter().flat_map(|w| w.to_ne_bytes()).collect()

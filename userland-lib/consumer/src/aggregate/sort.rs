@@ -16,8 +16,8 @@ use std::{
 
 use dtrace_uapi::action::Action;
 
-use super::{average, float, stddev, Aggregation, Key, Kind, Row};
-use crate::{float::from_bytes as number, histogram, value::words};
+use super::{average, buckets, float, stddev, Aggregation, Key, Row};
+use crate::value::{float as number, words, Kind};
 
 /// Options for the order of aggregations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,9 +53,9 @@ enum Rank {
 
 impl Rank {
     fn new(func: Action, words: &[u64]) -> Self {
-        if let Some(buckets) = histogram::buckets(func, words) {
+        if let Some(buckets) = buckets::buckets(func, words) {
             let weight =
-                |bucket: &histogram::Bucket| bucket.value().saturating_mul(bucket.count.into());
+                |bucket: &buckets::Bucket| bucket.value().saturating_mul(bucket.count.into());
             let sum = buckets.iter().map(weight).fold(0, i128::saturating_add);
             let zeros = buckets.iter().find(|bucket| bucket.value() == 0);
             return Self::Distribution(sum, zeros.map_or(0, |bucket| bucket.count));
@@ -186,7 +186,8 @@ pub fn joined<'a>(aggregations: &[&'a Aggregation], order: &Sort) -> Vec<Joined<
 mod tests {
     use super::super::Aggregations;
     use super::*;
-    use crate::{Datum, NoSymbols};
+    use crate::symbolizer::NoSymbols;
+    use crate::value::Datum;
     use dtrace_uapi::action::{quantize_bucket, QUANTIZE_NBUCKETS};
 
     const INT: Kind = Kind::Int { signed: true };
