@@ -17,9 +17,15 @@ pub const LANGUAGE: &str = include_str!("../../../docs/man/dtrace.5.md");
 
 /// Returns the names that the table of a section documents.
 pub fn names(page: &str, section: &str) -> BTreeSet<String> {
+    names_with(page, section, "")
+}
+
+/// Returns those of these names whose rows contain `words`.
+pub fn names_with(page: &str, section: &str, words: &str) -> BTreeSet<String> {
     let heading = format!("\n## {section}\n");
     let (_, rest) = page.split_once(&heading).expect("the section");
     let lines = rest.lines().take_while(|line| !line.starts_with('#'));
+    let lines = lines.filter(|line| line.contains(words));
     let terms = lines.filter_map(|line| line.strip_prefix("| ")?.split(" | ").next());
     let codes = terms.flat_map(|term| term.split('`').skip(1).step_by(2));
     let name = |code: &str| {

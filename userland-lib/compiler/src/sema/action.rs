@@ -7,7 +7,8 @@
 //! records (see [`crate::program`]). Operations of the consumer alone (`clear()`, `setopt()`, …)
 //! are actions too: their record tells the consumer when to perform them.
 
-use super::call::{check_count, incompatible};
+use super::actions::{self, Id, Row};
+use super::call::incompatible;
 use super::clause::{Builder, Order};
 use super::Sema;
 use crate::diag::{Diagnostic, Result};
@@ -20,93 +21,22 @@ use dtrace_uapi::action::{ustack_arg, Action, Libact};
 use dtrace_uapi::limits::FRAMES_MAX;
 use dtrace_uapi::subr::Subr;
 
-/// Every action with the least and the greatest number of its arguments (`None`: no limit).
-const ACTIONS: &[(&str, usize, Option<usize>)] = &[
-    ("breakpoint", 0, Some(0)),
-    ("chill", 1, Some(1)),
-    ("clear", 1, Some(1)),
-    ("commit", 1, Some(1)),
-    ("denormalize", 1, Some(1)),
-    ("discard", 1, Some(1)),
-    ("exit", 1, Some(1)),
-    ("freopen", 1, None),
-    ("ftruncate", 0, Some(0)),
-    ("func", 1, Some(1)),
-    ("jstack", 0, Some(2)),
-    ("mod", 1, Some(1)),
-    ("normalize", 2, Some(2)),
-    ("panic", 0, Some(0)),
-    ("print", 1, Some(1)),
-    ("printa", 1, None),
-    ("printf", 1, None),
-    ("raise", 1, Some(1)),
-    ("setopt", 1, Some(2)),
-    ("speculate", 1, Some(1)),
-    ("stack", 0, Some(1)),
-    ("stop", 0, Some(0)),
-    ("sym", 1, Some(1)),
-    ("system", 1, None),
-    ("trace", 1, Some(1)),
-    ("tracemem", 2, Some(3)),
-    ("trunc", 1, Some(2)),
-    ("uaddr", 1, Some(1)),
-    ("ufunc", 1, Some(1)),
-    ("umod", 1, Some(1)),
-    ("ustack", 0, Some(2)),
-    ("usym", 1, Some(1)),
-];
-
-/// Whether `name` is an action. Of the actions only `stack()` and `ustack()` have a value.
-pub fn is_action(name: &str) -> bool {
-    ACTIONS.iter().any(|(known, ..)| *known == name)
-}
-
-/// Returns the type of a call of the action `name` in an expression: the type of its record if that
-/// can be printed or be a key, else `void`.
-pub fn value_type(name: &str) -> Ty {
-    address_kind(name).map_or(Ty::VOID, |(_, ty)| ty)
-}
-
-/// Returns action and record type if `name` is an action that records a stack or an address to be
-/// shown by name.
-fn address_kind(name: &str) -> Option<(Action, Ty)> {
-    Some(match name {
-        "stack" => (Action::Stack, Ty::STACK),
-        "ustack" => (Action::Ustack, Ty::STACK),
-        "jstack" => (Action::Jstack, Ty::JSTACK),
-        "sym" | "func" => (Action::Sym, Ty::SYMBOL),
-        "mod" => (Action::Mod, Ty::SYMBOL),
-        "usym" | "ufunc" => (Action::Usym, Ty::USYMBOL),
-        "umod" => (Action::Umod, Ty::USYMBOL),
-        "uaddr" => (Action::Uaddr, Ty::USYMBOL),
-        _ => return None,
-    })
-}
-
-/// Checks the number of arguments of a call of `name`. Names that are not actions pass.
-pub fn check_call(name: &str, args: usize, span: Span) -> Result<()> {
-    match ACTIONS.iter().find(|(known, ..)| *known == name) {
-        Some((_, least, most)) => check_count(name, args, *least, *most, span),
-        None => Ok(()),
-    }
-}
-
-/// Names of all actions.
-pub fn names() -> impl Iterator<Item = &'static str> {
-    ACTIONS.iter().map(|(name, ..)| *name)
-}
-
 /// A call of an action.
 #[derive(Clone, Copy)]
 pub(super) struct Called<'a> {
-    pub(super) name: &'a str,
+    pub(super) row: &'static Row,
     pub(super) args: &'a [ast::Expr],
     pub(super) span: Span,
 }
 
 impl Called<'_> {
+    /// Returns the action's name.
+    pub(super) fn name(&self) -> &'static str {
+        self.row.name
+    }
+
     pub(super) fn error(&self, tag: &'static str, text: &str) -> Box<Diagnostic> {
-        Diagnostic::new(tag, self.span, format!("{}( ) {text}", self.name))
+        Diagnostic::new(tag, self.span, format!("{}( ) {text}", self.name()))
     }
 
     /// Returns argument `index` if it is a string constant.
@@ -134,78 +64,45 @@ impl Sema<'_, '_> {
         span: Span,
         builder: &mut Builder,
     ) -> Result<bool> {
-        let Some(&(name, least, most)) = ACTIONS.iter().find(|(known, ..)| *known == name) else {
+        let Some(row) = actions::find(name) else {
             return Ok(false);
         };
-        check_count(name, args.len(), least, most, span)?;
-        let call = Called { name, args, span };
+        row.check_count(args.len(), span)?;
+        let call = Called { row, args, span };
         self.check_order(&call, &mut builder.order)?;
-        let (statement, actions) = match name {
-            "trace" => self.trace(&call)?,
-            "printf" | "system" | "freopen" => self.formatted(&call)?,
-            "print" => self.print(&call)?,
-            "printa" => self.printa(&call)?,
-            "tracemem" => self.tracemem(&call)?,
-            "exit" => {
+        let one = |statement, value| (statement, vec![hir::Action::new(row.kernel, value, 0)]);
+        let (statement, actions) = match row.id {
+            Id::Trace => self.trace(&call)?,
+            Id::Printf | Id::System | Id::Freopen => self.formatted(&call)?,
+            Id::Print => self.print(&call)?,
+            Id::Printa => self.printa(&call)?,
+            Id::Tracemem => self.tracemem(&call)?,
+            Id::Exit => {
                 let status = self.integer(&call, 0, Ty::INT)?;
-                (
-                    Statement::Exit,
-                    vec![hir::Action::new(
-                        Action::Exit,
-                        Some(self.value(&status)?),
-                        0,
-                    )],
-                )
+                one(Statement::Exit, Some(self.value(&status)?))
             }
-            "clear" | "denormalize" | "normalize" | "trunc" => self.on_aggregation(&call)?,
-            "setopt" => self.setopt(&call)?,
-            "ftruncate" => (Statement::Ftruncate, vec![libact(Libact::Ftruncate, None)]),
-            "speculate" if builder.branches => {
+            Id::Clear | Id::Denormalize | Id::Normalize | Id::Trunc => {
+                self.on_aggregation(&call)?
+            }
+            Id::Setopt => self.setopt(&call)?,
+            Id::Ftruncate => (Statement::Ftruncate, vec![libact(Libact::Ftruncate, None)]),
+            Id::Speculate if builder.branches => {
                 self.speculate_on(&call, builder)?;
                 return Ok(true);
             }
-            "speculate" | "commit" | "discard" => self.speculation(&call)?,
-            "raise" => {
+            Id::Speculate | Id::Commit | Id::Discard => self.speculation(&call)?,
+            Id::Raise => {
                 let signal = self.integer(&call, 0, Ty::INT)?;
-                (
-                    Statement::Action,
-                    vec![hir::Action::new(
-                        Action::Raise,
-                        Some(self.unrecorded(&signal)?),
-                        0,
-                    )],
-                )
+                one(Statement::Action, Some(self.unrecorded(&signal)?))
             }
-            "chill" => {
+            Id::Chill => {
                 // The prototype says `int`, but a duration in nanoseconds may need more bits.
                 let time = self.integral(&call, 0, Ty::INT)?;
                 let time = self.convert(time, Ty::UINT64_T);
-                (
-                    Statement::Action,
-                    vec![hir::Action::new(
-                        Action::Chill,
-                        Some(self.unrecorded(&time)?),
-                        0,
-                    )],
-                )
+                one(Statement::Action, Some(self.unrecorded(&time)?))
             }
-            "stop" => (
-                Statement::Action,
-                vec![hir::Action::new(Action::Stop, None, 0)],
-            ),
-            "panic" => (
-                Statement::Action,
-                vec![hir::Action::new(Action::Panic, None, 0)],
-            ),
-            "breakpoint" => (
-                Statement::Action,
-                vec![hir::Action::new(Action::Breakpoint, None, 0)],
-            ),
-            _ => {
-                let found = self.address_action(name, args, span)?;
-                let action = found.map(|(action, _)| action);
-                (Statement::Action, action.into_iter().collect())
-            }
+            Id::Stop | Id::Panic | Id::Breakpoint => one(Statement::Action, None),
+            Id::Address => (Statement::Action, vec![self.address(&call)?]),
         };
         let uarg = self.add_statement(statement, span);
         builder.actions.extend(
@@ -220,26 +117,24 @@ impl Sema<'_, '_> {
     /// and that neither may follow a data-recording action.
     fn check_order(&self, call: &Called<'_>, order: &mut Order) -> Result<()> {
         let follows = |tag, text: &str| Err(call.error(tag, &format!("may not follow {text}")));
-        match call.name {
-            "speculate" if order.speculated => return follows("D_SPEC_SPEC", "speculate( )"),
-            "speculate" if order.committed => return follows("D_SPEC_COMM", "commit( )"),
-            "speculate" if order.recorded => {
+        match call.row.id {
+            Id::Speculate if order.speculated => return follows("D_SPEC_SPEC", "speculate( )"),
+            Id::Speculate if order.committed => return follows("D_SPEC_COMM", "commit( )"),
+            Id::Speculate if order.recorded => {
                 return follows("D_SPEC_DREC", "data-recording action(s)")
             }
-            "speculate" => order.speculated = true,
-            "commit" if order.speculated => return follows("D_COMM_DREC", "speculate( )"),
-            "commit" if order.recorded => {
+            Id::Speculate => order.speculated = true,
+            Id::Commit if order.speculated => return follows("D_COMM_DREC", "speculate( )"),
+            Id::Commit if order.recorded => {
                 return follows("D_COMM_DREC", "data-recording action(s)")
             }
-            "commit" => order.committed = true,
-            "exit" if order.speculated => return follows("D_EXIT_SPEC", "speculate( )"),
-            "breakpoint" | "chill" | "freopen" | "panic" | "raise" | "stop" | "system"
-                if order.speculated =>
-            {
+            Id::Commit => order.committed = true,
+            Id::Exit if order.speculated => return follows("D_EXIT_SPEC", "speculate( )"),
+            _ if call.row.is_destructive() && order.speculated => {
                 let message = "destructive actions may not follow speculate( )";
                 return Err(Diagnostic::new("D_ACT_SPEC", call.span, message));
             }
-            "breakpoint" | "chill" | "discard" | "panic" | "raise" | "stop" => (),
+            _ if !call.row.records() => {}
             _ if order.committed => {
                 let message = "data-recording actions may not follow commit( )";
                 return Err(Diagnostic::new("D_DREC_COMM", call.span, message));
@@ -272,7 +167,7 @@ impl Sema<'_, '_> {
         let types = &self.state.types;
         if types.int(arg.ty).is_none() {
             let (wanted, given) = (types.name(ty), types.name(arg.ty));
-            return Err(incompatible(call.name, index, &wanted, &given, arg.span));
+            return Err(incompatible(call.name(), index, &wanted, &given, arg.span));
         }
         Ok(arg)
     }
@@ -303,17 +198,17 @@ impl Sema<'_, '_> {
             None => {
                 let text =
                     format!("{what} must be a non-zero positive integral constant expression");
-                let message = format!("{}( ) {text}", call.name);
+                let message = format!("{}( ) {text}", call.name());
                 Err(Diagnostic::new(tag, value.span, message))
             }
         }
     }
 
     fn on_aggregation(&mut self, call: &Called<'_>) -> Result<(Statement, Vec<hir::Action>)> {
-        let (act, tag) = match call.name {
-            "clear" => (Libact::Clear, "D_CLEAR_AGGARG"),
-            "trunc" => (Libact::Trunc, "D_TRUNC_AGGARG"),
-            "normalize" => (Libact::Normalize, "D_NORMALIZE_AGGARG"),
+        let (act, tag) = match call.row.id {
+            Id::Clear => (Libact::Clear, "D_CLEAR_AGGARG"),
+            Id::Trunc => (Libact::Trunc, "D_TRUNC_AGGARG"),
+            Id::Normalize => (Libact::Normalize, "D_NORMALIZE_AGGARG"),
             _ => (Libact::Denormalize, "D_NORMALIZE_AGGARG"),
         };
         let known = match call.args.first() {
@@ -321,11 +216,11 @@ impl Sema<'_, '_> {
                 kind: ExprKind::Agg { name, .. },
                 span,
                 ..
-            }) => self.known_aggregation(name, call.name, *span)?,
+            }) => self.known_aggregation(name, call.name(), *span)?,
             Some(other) => {
                 let ty = self.expression(other)?.ty;
                 let given = self.state.types.name(ty);
-                let mut error = incompatible(call.name, 0, "aggregation", &given, other.span);
+                let mut error = incompatible(call.name(), 0, "aggregation", &given, other.span);
                 error.tag = tag;
                 return Err(error);
             }
@@ -358,7 +253,13 @@ impl Sema<'_, '_> {
             let types = &self.state.types;
             if !types.is_string_like(text.ty) {
                 let given = types.name(text.ty);
-                return Err(incompatible(call.name, index, "char *", &given, text.span));
+                return Err(incompatible(
+                    call.name(),
+                    index,
+                    "char *",
+                    &given,
+                    text.span,
+                ));
             }
             // A constant is recorded whole, whatever `strsize` is.
             let whole = match &text.kind {
@@ -399,13 +300,16 @@ impl Sema<'_, '_> {
         args: &[ast::Expr],
         span: Span,
     ) -> Result<Option<Expr>> {
-        let subr = match name {
-            "stack" => Subr::Stack,
-            "ustack" => Subr::Ustack,
+        let Some(row) = actions::find(name) else {
+            return Ok(None);
+        };
+        let subr = match row.kernel {
+            Action::Stack => Subr::Stack,
+            Action::Ustack => Subr::Ustack,
             _ => return Ok(None),
         };
-        check_call(name, args.len(), span)?;
-        let call = Called { name, args, span };
+        row.check_count(args.len(), span)?;
+        let call = Called { row, args, span };
         let unasked = self.settings.value_frames(name);
         let (frames, strings) = self.stack_sizes(&call, unasked)?;
         let frames = frames.unwrap_or(unasked);
@@ -427,30 +331,33 @@ impl Sema<'_, '_> {
         args: &[ast::Expr],
         span: Span,
     ) -> Result<Option<(hir::Action, Ty)>> {
-        let Some(&(name, least, most)) = ACTIONS.iter().find(|(known, ..)| *known == name) else {
+        let Some(row) = actions::find(name).filter(|row| row.id == Id::Address) else {
             return Ok(None);
         };
-        let Some((kind, ty)) = address_kind(name) else {
-            return Ok(None);
-        };
-        check_count(name, args.len(), least, most, span)?;
-        let call = Called { name, args, span };
-        let unasked = self.settings.frames(name);
-        let action = match kind {
+        row.check_count(args.len(), span)?;
+        let action = self.address(&Called { row, args, span })?;
+        Ok(Some((action, row.ty)))
+    }
+
+    /// Returns the action of a call that records a stack or an address.
+    fn address(&mut self, call: &Called<'_>) -> Result<hir::Action> {
+        let kind = call.row.kernel;
+        let unasked = self.settings.frames(call.name());
+        Ok(match kind {
             Action::Stack => {
-                let (frames, _) = self.stack_sizes(&call, unasked)?;
+                let (frames, _) = self.stack_sizes(call, unasked)?;
                 hir::Action::new(kind, None, frames.unwrap_or(0).into())
             }
             Action::Ustack | Action::Jstack => {
-                let (frames, strings) = self.stack_sizes(&call, unasked)?;
+                let (frames, strings) = self.stack_sizes(call, unasked)?;
                 hir::Action::new(kind, None, ustack_arg(frames.unwrap_or(0), strings))
             }
             _ => {
-                let address = self.argument(&call, 0)?;
+                let address = self.argument(call, 0)?;
                 let types = &self.state.types;
                 if types.int(address.ty).is_none() && types.pointee(address.ty).is_none() {
                     let (wanted, given) = (types.name(Ty::UINTPTR_T), types.name(address.ty));
-                    return Err(incompatible(name, 0, &wanted, &given, address.span));
+                    return Err(incompatible(call.name(), 0, &wanted, &given, address.span));
                 }
                 let address = match types.int(address.ty) {
                     Some(_) => self.convert(address, Ty::UINTPTR_T),
@@ -458,15 +365,14 @@ impl Sema<'_, '_> {
                 };
                 hir::Action::new(kind, Some(self.value(&address)?), 0)
             }
-        };
-        Ok(Some((action, ty)))
+        })
     }
 }
 
 /// Returns the tag and the words of an error about the number of frames.
 fn size_words(call: &Called<'_>) -> (&'static str, &'static str) {
-    match call.name {
-        "stack" => ("D_STACK_SIZE", "size"),
+    match call.row.kernel {
+        Action::Stack => ("D_STACK_SIZE", "size"),
         _ => ("D_USTACK_FRAMES", "argument #1"),
     }
 }

@@ -12,7 +12,7 @@ use super::clause::Builder;
 use super::printf::Keyed;
 use super::shape::record_kind;
 use super::Sema;
-use super::{action, aggfunc, call, distribution};
+use super::{actions, aggfunc, call, distribution};
 use crate::diag::{Diagnostic, Result};
 use crate::hir::{self, Expr};
 use crate::source::Span;
@@ -100,7 +100,7 @@ impl Sema<'_, '_> {
             return Err(Diagnostic::new("D_AGG_FUNC", value.span, message));
         };
         let Some(func) = aggfunc::function(function) else {
-            if call::find(function).is_some() || action::is_action(function) {
+            if call::find(function).is_some() || actions::is_action(function) {
                 let message = format!("{function}( ) is not an aggregating function");
                 return Err(Diagnostic::new("D_AGG_FUNC", *name_span, message));
             }

@@ -77,7 +77,7 @@ pub(super) fn picks_action(statement: &ast::Expr) -> bool {
 
 fn acts(e: &ast::Expr) -> bool {
     match &e.kind {
-        ast::ExprKind::Call { name, .. } => super::action::is_action(name),
+        ast::ExprKind::Call { name, .. } => super::actions::is_action(name),
         ast::ExprKind::Assign { target, .. } => matches!(target.kind, ast::ExprKind::Agg { .. }),
         ast::ExprKind::Comma(first, second) => acts(first) || acts(second),
         _ => picks_action(e),

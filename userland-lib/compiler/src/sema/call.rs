@@ -143,11 +143,11 @@ fn prototype_of(subr: Subr) -> Prototype {
         Subr::Outside => prototype(Ty::VOID_POINTER, &[Int(Ty::INT64_T)]),
         Subr::Stack => prototype(Ty::STACK, &[Int(Ty::UINT32_T)]),
         Subr::Ustack => prototype(Ty::STACK, &[Int(Ty::UINT32_T), Int(Ty::UINT32_T)]),
-        Subr::LdAdd | Subr::LdSub | Subr::LdMul | Subr::LdDiv | Subr::LdValue => {
+        Subr::LdAdd | Subr::LdSub | Subr::LdMul | Subr::LdDiv => {
             prototype(Ty::LONG_DOUBLE, &[ANY, ANY])
         }
         Subr::LdEq | Subr::LdLt | Subr::LdLe => prototype(Ty::INT, &[ANY, ANY]),
-        Subr::LdFromDouble | Subr::LdFromSigned | Subr::LdFromUnsigned => {
+        Subr::LdValue | Subr::LdFromDouble | Subr::LdFromSigned | Subr::LdFromUnsigned => {
             prototype(Ty::LONG_DOUBLE, &[ANY])
         }
         Subr::LdToDouble => prototype(Ty::DOUBLE, &[ANY]),
@@ -322,7 +322,7 @@ impl Sema<'_, '_> {
             span,
             format!("undefined function name: {name}"),
         );
-        match nearest(name, names().chain(super::action::names())) {
+        match nearest(name, names().chain(super::actions::names())) {
             Some(known) => error.note(format!("did you mean `{known}`?")),
             None => error,
         }
@@ -362,5 +362,17 @@ mod tests {
             "f( ) prototype mismatch: 4 args passed, at most 3 expected"
         );
         assert!(check_count("f", 9, 1, None, Span::default()).is_ok());
+    }
+
+    #[test]
+    fn the_machine_takes_as_many_arguments() {
+        for (subr, name) in NAMES {
+            let Prototype {
+                params, required, ..
+            } = prototype_of(*subr);
+            let taken = dtrace_engine::subr::spec(*subr);
+            let taken = (taken.min.into(), taken.max.into());
+            assert_eq!((required, params.len()), taken, "{name}");
+        }
     }
 }

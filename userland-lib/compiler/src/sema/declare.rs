@@ -185,7 +185,7 @@ impl Sema<'_, '_> {
         if scope == VarScope::Global {
             if super::builtin::find(name).is_some_and(|var: Var| !super::builtin::is_array(var))
                 || super::call::find(name).is_some()
-                || super::action::is_action(name)
+                || super::actions::is_action(name)
                 || super::aggfunc::function(name).is_some()
             {
                 return Err(error(

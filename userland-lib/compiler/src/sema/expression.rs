@@ -133,19 +133,22 @@ impl Sema<'_, '_> {
         }
         let what = match super::aggfunc::function(name).is_some() {
             true => "aggregating function",
-            false if super::action::is_action(name) => "action",
+            false if super::actions::is_action(name) => "action",
             false => return Err(self.unknown_function(name, name_span)),
         };
         for arg in args {
             self.expression(arg)?;
         }
-        super::action::check_call(name, args.len(), span)?;
+        let action = super::actions::find(name);
+        if let Some(row) = action {
+            row.check_count(args.len(), span)?;
+        }
         let error = Diagnostic::new(
             "D_CG_EXPR",
             span,
             format!("{what} {name}( ) may not be called from a D expression (D program context required)"),
         );
-        Ok(self.valueless(super::action::value_type(name), error))
+        Ok(self.valueless(action.map_or(Ty::VOID, |row| row.ty), error))
     }
 
     /// Returns an expression that stands for something without a value. Only its type can be used;

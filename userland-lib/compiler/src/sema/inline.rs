@@ -67,7 +67,7 @@ impl Sema<'_, '_> {
             None => match super::builtin::find(name) {
                 Some(var) => format!("{} ", array(super::builtin::is_array(var))),
                 None if super::call::find(name).is_some() => "function ".to_owned(),
-                None if super::action::is_action(name) => "tracing function ".to_owned(),
+                None if super::actions::is_action(name) => "tracing function ".to_owned(),
                 None if super::aggfunc::function(name).is_some() => {
                     "aggregating function ".to_owned()
                 }

@@ -17,6 +17,7 @@
 
 mod access;
 mod action;
+mod actions;
 mod aggfunc;
 mod aggregate;
 mod bounds;

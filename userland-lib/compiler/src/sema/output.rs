@@ -44,7 +44,7 @@ impl Sema<'_, '_> {
             true => ("D_PRINTF_ARG_FMT", "string constant"),
             false => ("D_PROTO_ARG", "string"),
         };
-        let mut error = incompatible(call.name, 0, wanted, &types.name(ty), call.place(0));
+        let mut error = incompatible(call.name(), 0, wanted, &types.name(ty), call.place(0));
         error.tag = tag;
         Err(error)
     }
@@ -78,17 +78,13 @@ impl Sema<'_, '_> {
             }
         }
         let (text, format) = format?;
-        let kind = match call.name {
-            "system" => Action::System,
-            "freopen" => Action::Freopen,
-            _ => Action::Printf,
-        };
+        let kind = call.row.kernel;
         if kind == Action::Freopen && text == b"." {
             return Err(call.error("D_FREOPEN_INVALID", "argument #1 cannot be \".\""));
         }
         let (mut actions, shapes) = self.printed(call, kind)?;
         let checked = Call {
-            name: call.name,
+            name: call.name(),
             before: 1,
             span: call.span,
         };
@@ -171,11 +167,11 @@ impl Sema<'_, '_> {
             let ExprKind::Agg { name, .. } = &arg.kind else {
                 let ty = self.type_of_argument(call, index)?;
                 let given = self.state.types.name(ty);
-                let mut error = incompatible(call.name, index, "aggregation", &given, arg.span);
+                let mut error = incompatible(call.name(), index, "aggregation", &given, arg.span);
                 error.tag = "D_PRINTA_AGGARG";
                 return Err(error);
             };
-            known.push(self.known_aggregation(name, call.name, arg.span)?);
+            known.push(self.known_aggregation(name, call.name(), arg.span)?);
         }
         if let [first, others @ ..] = known.as_slice() {
             for other in others {
@@ -183,7 +179,7 @@ impl Sema<'_, '_> {
             }
             if let Some((_, format)) = &format {
                 let checked = Call {
-                    name: call.name,
+                    name: call.name(),
                     before: 1,
                     span: call.span,
                 };
@@ -210,7 +206,7 @@ impl Sema<'_, '_> {
         if types.int(address.ty).is_none() && types.pointee(address.ty).is_none() {
             let given = types.name(address.ty);
             let wanted = "pointer or integer";
-            let mut error = incompatible(call.name, 0, wanted, &given, call.place(0));
+            let mut error = incompatible(call.name(), 0, wanted, &given, call.place(0));
             error.tag = "D_TRACEMEM_ADDR";
             return Err(error);
         }
@@ -271,7 +267,13 @@ impl Sema<'_, '_> {
             );
         if value.constant().is_some() || !is_value {
             let given = types.name(value.ty);
-            return Err(incompatible(call.name, 0, "void *", &given, call.place(0)));
+            return Err(incompatible(
+                call.name(),
+                0,
+                "void *",
+                &given,
+                call.place(0),
+            ));
         }
         self.printable_size(call, value.ty)?;
         let shape = shape_of(&mut self.state.types, value.ty);

@@ -23,15 +23,14 @@ impl Sema<'_, '_> {
         &mut self,
         call: &Called<'_>,
     ) -> Result<(Statement, Vec<hir::Action>)> {
-        let kind = match call.name {
-            "speculate" => Action::Speculate,
-            "commit" => Action::Commit,
-            _ => Action::Discard,
-        };
         let id = self.integer(call, 0, Ty::INT)?;
         Ok((
             Statement::Speculative,
-            vec![hir::Action::new(kind, Some(self.unrecorded(&id)?), 0)],
+            vec![hir::Action::new(
+                call.row.kernel,
+                Some(self.unrecorded(&id)?),
+                0,
+            )],
         ))
     }
 

@@ -3,7 +3,7 @@
 
 //! Walkers: clauses whose statements form one expression, with loops.
 //!
-//! A walker finds the frames of interpreted code in a stack, see [`interp`](dtrace_machine::interp). It
+//! A walker finds the frames of interpreted code in a stack, see `interp` of `dtrace-machine`. It
 //! contains no actions, so `if` becomes a conditional expression, and statements in sequence become
 //! the operands of a comma.
 
