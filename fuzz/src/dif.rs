@@ -6,6 +6,7 @@
 
 use crate::common::copy;
 use crate::common::differ::{both, program, Seed};
+use dtrace_uapi::asm::assemble;
 use dtrace_uapi::dif::{Instr, Op};
 
 /// Maximum number of instructions. More than a run has time for.
@@ -31,6 +32,15 @@ pub fn dif(data: &[u8]) {
     };
     if let Some((prepared, reference)) = both(&difo, mode & 2 == 0) {
         assert_eq!(prepared, reference, "{:?}", difo.text);
+    }
+}
+
+/// DIF as text: what is read can be written, and is then read as the same.
+pub fn assembly(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    if let Ok(object) = assemble(&text) {
+        let written = object.to_string();
+        assert_eq!(assemble(&written), Ok(object), "{written}");
     }
 }
 

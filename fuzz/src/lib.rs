@@ -81,6 +81,11 @@ pub const TARGETS: &[Target] = &[
         smoke: 1000,
     },
     Target {
+        name: "assembly",
+        run: dif::assembly,
+        smoke: 4000,
+    },
+    Target {
         name: "buffers",
         run: buffers::buffers,
         smoke: 300,

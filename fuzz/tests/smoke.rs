@@ -138,3 +138,8 @@ fn ctf() {
 fn instructions() {
     smoke("instructions");
 }
+
+#[test]
+fn assembly() {
+    smoke("assembly");
+}

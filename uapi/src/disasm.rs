@@ -3,9 +3,9 @@
 
 //! DIF as text, in the form that `dtrace -S` prints.
 //!
-//! The text is for people and tests; nothing parses it. It also shows invalid programs, because a
-//! program that the verifier refuses is the one that a user wants to inspect: an unknown operation
-//! or an index out of range is printed as numbers.
+//! The text is for people; nothing parses it. (The language that is read is in `asm`.) It also shows
+//! invalid programs, because a program that the verifier refuses is the one that a user wants to
+//! inspect: an unknown operation or an index out of range is printed as numbers.
 
 use crate::dif::{Instr, Op};
 use crate::subr::Subr;

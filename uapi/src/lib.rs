@@ -17,10 +17,11 @@
 //!
 //! Everything that crosses `/dev/dtrace` is defined here and nowhere else: the encoding of DIF
 //! ([`dif`]) with its variables ([`var`]), subroutines ([`subr`]) and actions ([`action`]); the DOF
-//! container, which carries an enabling into the kernel ([`dof`]); the ioctls and their structures
-//! ([`ioctl`]); options ([`option`]), faults ([`fault`]) and limits ([`limits`]); the valid names
-//! of probes ([`names`]) and the globs in probe descriptions ([`glob`]). The module and the library
-//! compile this same source; a C header is generated from it.
+//! container, which carries an enabling into the kernel ([`dof`]); DIF as text ([`disasm`], and
+//! `asm`); the ioctls and their structures ([`ioctl`]); options ([`option`]), faults ([`fault`])
+//! and limits ([`limits`]); the valid names of probes ([`names`]) and the globs in probe
+//! descriptions ([`glob`]). The module and the library compile this same source; a C header is
+//! generated from it.
 //!
 //! Numbers and layouts are those of illumos and FreeBSD DTrace where the two agree, so that
 //! knowledge about these systems applies here. Where they disagree, the numbers of illumos are used
@@ -31,6 +32,8 @@
 //! becomes an enumeration only by the checked `from_raw`.
 
 pub mod action;
+#[cfg(any(test, feature = "asm"))]
+pub mod asm;
 pub mod dif;
 pub mod disasm;
 pub mod dof;

@@ -6,11 +6,12 @@
 
 mod common;
 
-use common::asm::{asm_with, int};
+use common::asm::{asm_with, int, Object};
 use common::differ::{both, program, vars, Seed, STRSIZE};
 use dtrace_engine::dif::prepare::{prepare, Context};
 use dtrace_engine::dif::program::{Cond, Program, Quick, Test};
 use dtrace_engine::var::statics::Table;
+use dtrace_uapi::asm::assemble;
 use dtrace_uapi::dif::{Instr, Op};
 use dtrace_uapi::fault::Fault;
 use proptest::prelude::*;
@@ -46,6 +47,15 @@ proptest! {
         if let Some((a, b)) = both(&difo, true) {
             prop_assert_eq!(a, b);
         }
+        let object = Object {
+            text,
+            ints: difo.ints.to_vec(),
+            strings: difo.strings.to_vec(),
+            vars: difo.vars.to_vec(),
+            rtype: difo.rtype,
+        };
+        let written = object.to_string();
+        prop_assert_eq!(assemble(&written), Ok(object), "{}", written);
     }
 }
 

@@ -54,8 +54,15 @@ fn bench(text: &str, is_string: bool) -> Bench {
 fn call_text(subr: &str, args: &[&str]) -> String {
     let mut text = String::new();
     for (i, arg) in args.iter().enumerate() {
-        let set = if arg.starts_with('"') { "sets" } else { "setx" };
-        text += &format!("{set} {arg}, %r{}\n", i + 1);
+        let inner = arg.strip_prefix('"').and_then(|arg| arg.strip_suffix('"'));
+        let set = match inner {
+            Some(inner) => {
+                let escaped = inner.replace('\\', "\\\\").replace('"', "\\\"");
+                format!("sets \"{escaped}\"")
+            }
+            None => format!("setx {arg}"),
+        };
+        text += &format!("{set}, %r{}\n", i + 1);
     }
     text += "flushts\n";
     for i in 0..args.len() {

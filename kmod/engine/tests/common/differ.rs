@@ -143,8 +143,27 @@ fn outcome(
     }
 }
 
+/// Who runs a program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Rights {
+    /// Somebody who may do everything.
+    #[default]
+    All,
+    /// Somebody without destructive rights.
+    Harmless,
+    /// A user without rights over the kernel.
+    User,
+}
+
 /// Runs a program in both ways. `None` if the verifier refuses it.
 pub fn both(difo: &Difo, kernel: bool) -> Option<(Outcome, Outcome)> {
+    let rights = if kernel { Rights::All } else { Rights::User };
+    verified(difo, rights).ok()
+}
+
+/// Runs a program in both ways. The error is the verifier's, as text.
+pub fn verified(difo: &Difo, rights: Rights) -> Result<(Outcome, Outcome), String> {
+    let kernel = rights != Rights::User;
     let cx = verify::Context {
         privileges: Privileges {
             kernel,
@@ -152,14 +171,15 @@ pub fn both(difo: &Difo, kernel: bool) -> Option<(Outcome, Outcome)> {
             ..Privileges::ALL
         },
         features: config().features,
-        destructive: true,
+        destructive: rights != Rights::Harmless,
         strsize: STRSIZE,
         loops: true,
         walker: false,
     };
-    let facts = verify::verify(difo, &cx)
-        .ok()
-        .filter(|facts| facts.key_size < 4096)?;
+    let facts = verify::verify(difo, &cx).map_err(|reason| reason.to_string())?;
+    if facts.key_size >= 4096 {
+        return Err("too large a key for this machine".to_owned());
+    }
     let mut table = Table::default();
     for var in difo.vars.iter() {
         table.declare(var, STRSIZE).unwrap();
@@ -176,7 +196,7 @@ pub fn both(difo: &Difo, kernel: bool) -> Option<(Outcome, Outcome)> {
     let b = outcome(difo, &table, facts.key_size, kernel, |env| {
         reference::run(difo, &cx, env)
     });
-    Some((a, b))
+    Ok((a, b))
 }
 
 /// The numbers from which an instruction is made.
