@@ -196,6 +196,10 @@ fn imports(source: &str, depth: usize, crates: &BTreeMap<String, String>) -> BTr
         }
     }
     found.retain(|name| IN_KERNEL.contains(&name.as_str()));
+    // `dtrace` alone is the module of the provider.
+    let crates = crates
+        .iter()
+        .filter(|(name, _)| name.starts_with("dtrace-"));
     for (name, folder) in crates {
         if code.contains(&format!("{}::", name.replace('-', "_"))) {
             found.insert(name_of(folder).to_owned());
@@ -213,14 +217,14 @@ fn first_names(path: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0;
     let group = path[..end]
         .split_inclusive([',', '{', '}'])
-        .filter_map(move |word| {
+        .filter(move |word| {
             let is_first = depth == 1;
             match word.chars().last() {
                 Some('{') => depth += 1,
                 Some('}') => depth -= 1,
                 _ => {}
             }
-            is_first.then_some(word)
+            is_first
         });
     let single = std::iter::once(path).filter(move |_| end == 0);
     single.chain(group).map(|word| {

@@ -231,8 +231,11 @@ pub const AGGREGATION: DropKind = DropKind {
     how: "",
 };
 
+/// Returns a counter of a consumer's status.
+type Counter = fn(&Status) -> u64;
+
 /// The kinds that the status of a consumer counts, and their counters.
-const COUNTED: &[(DropKind, fn(&Status) -> u64)] = &[
+const COUNTED: &[(DropKind, Counter)] = &[
     (
         DropKind {
             tag: "DTRACEDROP_DYNAMIC",
