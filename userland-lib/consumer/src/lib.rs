@@ -9,4 +9,6 @@ pub mod aggregate;
 pub mod consume;
 pub mod device;
 pub mod symbolizer;
+#[cfg(any(test, feature = "fixture"))]
+pub mod testing;
 pub mod value;

@@ -195,7 +195,7 @@ pub fn words(data: &[u8]) -> impl Iterator<Item = u64> + Clone + '_ {
 
 /// Returns the number of 4, 8 or 16 recorded bytes; `None` for other sizes. 16 bytes hold the x87
 /// extended format, which is converted to an `f64`.
-pub fn float(data: &[u8]) -> Option<f64> {
+pub fn to_f64(data: &[u8]) -> Option<f64> {
     match data.len() {
         4 => Some(f32::from_ne_bytes(data.try_into().ok()?).into()),
         8 => Some(f64::from_ne_bytes(data.try_into().ok()?)),
@@ -287,14 +287,14 @@ mod tests {
 
     #[test]
     fn recorded_bytes_become_numbers() {
-        assert_eq!(float(&1.5f32.to_ne_bytes()), Some(1.5));
-        assert_eq!(float(&(-2.25f64).to_ne_bytes()), Some(-2.25));
-        assert_eq!(float(&[0; 3]), None);
+        assert_eq!(to_f64(&1.5f32.to_ne_bytes()), Some(1.5));
+        assert_eq!(to_f64(&(-2.25f64).to_ne_bytes()), Some(-2.25));
+        assert_eq!(to_f64(&[0; 3]), None);
         let x87 = |mantissa: u64, high: u16| {
             let mut data = [0; 16];
             data[..8].copy_from_slice(&mantissa.to_le_bytes());
             data[8..10].copy_from_slice(&high.to_le_bytes());
-            float(&data).unwrap()
+            to_f64(&data).unwrap()
         };
         assert_eq!(x87(1 << 63, 16383), 1.0);
         assert_eq!(x87(3 << 62, 0xc000), -3.0);

@@ -9,7 +9,7 @@
 //! distinguish the number from every other number of its type.
 
 use super::pad::{self, Spec};
-use dtrace_consumer::value::float as from_bytes;
+use dtrace_consumer::value::to_f64;
 
 /// C's default precision.
 const DEFAULT_PRECISION: usize = 6;
@@ -159,7 +159,7 @@ pub fn shortest(value: f64) -> String {
 
 /// Returns the default form of a number of 4, 8 or 16 recorded bytes; `None` for other sizes.
 pub fn text(data: &[u8]) -> Option<String> {
-    let value = from_bytes(data)?;
+    let value = to_f64(data)?;
     Some(match data.len() {
         4 => own_form(value, &format!("{:e}", value as f32)),
         _ => shortest(value),

@@ -38,6 +38,8 @@ mod stack;
 mod structure;
 mod symbol;
 mod text;
+#[cfg(test)]
+mod text_tests;
 mod time;
 mod trace;
 

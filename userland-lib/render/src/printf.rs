@@ -21,7 +21,7 @@ use super::{
     symbol, Renderer,
 };
 use dtrace_compiler::format::{Conversion, Count, Format, Item, Size, MAX_COUNT};
-use dtrace_consumer::value::{self, Datum, Kind};
+use dtrace_consumer::value::{to_f64, Datum, Kind};
 
 /// Why values cannot be printed with a format. Conversions are counted from 1.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
@@ -115,7 +115,7 @@ impl Renderer<'_> {
             'e' | 'E' | 'f' | 'F' | 'g' | 'G' | 'a' | 'A'
                 if datum.kind == Kind::Float || !matches!(kind, 'a' | 'A') =>
             {
-                let value = value::float(datum.data).ok_or(Unfit)?;
+                let value = to_f64(datum.data).ok_or(Unfit)?;
                 float::float(out, spec, value, kind);
             }
             'c' => pad::pad(out, &[low_byte(datum)?], spec.width, spec.flags.left),

@@ -158,13 +158,6 @@ impl Aggregations {
             .or_insert_with(|| Aggregation::new(func, arg));
     }
 
-    /// Returns all aggregations with their ids, in the order of these.
-    pub fn iter(&self) -> impl Iterator<Item = (AggVarId, &Aggregation)> {
-        self.by_id
-            .iter()
-            .map(|(id, aggregation)| (*id, aggregation))
-    }
-
     /// Returns the aggregation `id`.
     pub fn get(&self, id: AggVarId) -> Option<&Aggregation> {
         self.by_id.get(&id)

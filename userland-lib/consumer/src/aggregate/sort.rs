@@ -17,7 +17,7 @@ use std::{
 use dtrace_uapi::action::Action;
 
 use super::{average, buckets, float, stddev, Aggregation, Key, Row};
-use crate::value::{float as number, words, Kind};
+use crate::value::{to_f64, words, Kind};
 
 /// Options for the order of aggregations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -83,7 +83,7 @@ fn ordinal(value: f64) -> i64 {
 /// Compares one value of two keys.
 fn compare_value(a: &Key, b: &Key) -> Ordering {
     if a.kind == Kind::Float && b.kind == Kind::Float {
-        let value = |key: &Key| number(&key.data).map(ordinal);
+        let value = |key: &Key| to_f64(&key.data).map(ordinal);
         return value(a).cmp(&value(b)).then_with(|| a.data.cmp(&b.data));
     }
     if matches!(a.kind, Kind::Str | Kind::Chars) && a.kind == b.kind {

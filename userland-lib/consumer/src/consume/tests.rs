@@ -5,98 +5,15 @@
 
 use super::*;
 use crate::aggregate::{sorted, Key, Row, Sort};
-use crate::device::fill;
-use crate::symbolizer::NoSymbols;
+use crate::testing::{printf, Bench, BEGIN, READ};
 use crate::value::{Datum, Kind};
 use dtrace_compiler::format::Format;
 use dtrace_compiler::options::Setter;
-use dtrace_compiler::statement::{self, Print};
+use dtrace_compiler::statement;
 use dtrace_uapi::action::Action;
-use dtrace_uapi::ioctl::{
-    AggDesc, ArgDesc, BufDesc, Conf, EprobeDesc, ProbeDesc, ProviderDesc, RecDesc, RecHdr,
-};
-use dtrace_uapi::types::{AggId, Epid, ProbeId};
+use dtrace_uapi::ioctl::{AggDesc, RecDesc, RecHdr};
 use expect_test::{expect, Expect};
-use std::cell::RefCell;
-use std::collections::HashMap;
 use zerocopy::IntoBytes;
-
-/// A device made of tables. Requests for anything else fail with `EINVAL`.
-#[derive(Default)]
-struct Tables {
-    probes: Vec<ProbeDesc>,
-    enabled: HashMap<Epid, (EprobeDesc, Vec<RecDesc>)>,
-    aggregations: HashMap<AggId, (AggDesc, Vec<RecDesc>)>,
-    principal: RefCell<HashMap<u32, (Vec<u8>, u64)>>,
-    aggregated: RefCell<HashMap<u32, Vec<u8>>>,
-}
-
-fn missing<T>() -> io::Result<T> {
-    Err(Errno::EINVAL.into())
-}
-
-impl Device for Tables {
-    fn conf(&self) -> io::Result<Conf> {
-        missing()
-    }
-    fn cpus(&self) -> u32 {
-        2
-    }
-    fn provider(&self, _name: &str) -> io::Result<Option<ProviderDesc>> {
-        missing()
-    }
-    fn next_probe(&self, pattern: &ProbeDesc) -> io::Result<Option<ProbeDesc>> {
-        Ok(self
-            .probes
-            .iter()
-            .find(|probe| probe.id > pattern.id)
-            .copied())
-    }
-    fn argument(&self, _probe: ProbeId, _index: u32) -> io::Result<Option<ArgDesc>> {
-        missing()
-    }
-    fn enable(&self, _dof: &[u8]) -> io::Result<u32> {
-        missing()
-    }
-    fn enabled_probe(&self, epid: Epid) -> io::Result<(EprobeDesc, Vec<RecDesc>)> {
-        self.enabled.get(&epid).cloned().map_or_else(missing, Ok)
-    }
-    fn aggregation(&self, id: AggId) -> io::Result<(AggDesc, Vec<RecDesc>)> {
-        self.aggregations.get(&id).cloned().map_or_else(missing, Ok)
-    }
-    fn go(&self) -> io::Result<u32> {
-        missing()
-    }
-    fn stop(&self) -> io::Result<u32> {
-        missing()
-    }
-    fn status(&self) -> io::Result<Status> {
-        missing()
-    }
-    fn snapshot(&self, which: Buffer, cpu: u32, room: &mut [u8]) -> io::Result<Option<BufDesc>> {
-        let taken = match which {
-            Buffer::Principal => self.principal.borrow_mut().remove(&cpu),
-            Buffer::Aggregation => self
-                .aggregated
-                .borrow_mut()
-                .remove(&cpu)
-                .map(|data| (data, 0)),
-        };
-        let Some((data, drops)) = taken else {
-            return Ok(None);
-        };
-        room[..data.len()].copy_from_slice(&data);
-        Ok(Some(BufDesc {
-            size: data.len() as u64,
-            cpu,
-            drops,
-            ..BufDesc::default()
-        }))
-    }
-    fn reason(&self) -> String {
-        String::new()
-    }
-}
 
 /// Notes what it receives, a line for each record, aggregation and event.
 #[derive(Default)]
@@ -180,107 +97,15 @@ fn rows(aggregations: &Aggregations, vars: &[AggVarId]) -> String {
     rows.map(row).collect::<Vec<_>>().join(" ")
 }
 
-/// A test's device, statements, options and consumer.
-struct Bench {
-    tables: Tables,
-    statements: Vec<Statement>,
-    options: Options,
-    consumer: Consumer,
+/// Consumes everything; returns what a [`Log`] has noted.
+fn run(bench: &mut Bench) -> Result<String, ConsumeError> {
+    let mut log = Log::default();
+    bench.consume(&mut log)?;
+    Ok(log.lines.join("\n") + "\n")
 }
 
-impl Bench {
-    fn new() -> Self {
-        let mut options = Options::default();
-        options.set("temporal", None, Setter::User).unwrap();
-        Self {
-            tables: Tables::default(),
-            statements: Vec::new(),
-            options,
-            consumer: Consumer::default(),
-        }
-    }
-
-    fn set(&mut self, name: &str) {
-        self.options.set(name, None, Setter::User).unwrap();
-    }
-
-    /// Adds probe `id` and an enabled probe of the same id, with fields of these statements,
-    /// actions and sizes.
-    fn probe(&mut self, id: u32, name: [&str; 4], fields: &[(Statement, Action, &[u32])]) {
-        let [provider, module, func, name] = name;
-        self.tables.probes.push(ProbeDesc {
-            id,
-            provider: fill(provider).unwrap(),
-            module: fill(module).unwrap(),
-            func: fill(func).unwrap(),
-            name: fill(name).unwrap(),
-        });
-        let mut offset = size_of::<RecHdr>() as u32;
-        let mut records = Vec::new();
-        for (statement, action, sizes) in fields {
-            self.statements.push(statement.clone());
-            for size in *sizes {
-                let uarg = statement::FIRST + self.statements.len() as u64 - 1;
-                records.push(RecDesc {
-                    action: *action as u32,
-                    size: *size,
-                    offset,
-                    uarg,
-                    ..RecDesc::default()
-                });
-                offset += size;
-            }
-        }
-        let nrecs = records.len() as i32;
-        let head = EprobeDesc {
-            epid: id,
-            probeid: id,
-            size: offset,
-            nrecs,
-            ..EprobeDesc::default()
-        };
-        self.tables.enabled.insert(id, (head, records));
-    }
-
-    fn record(&mut self, cpu: u32, epid: u32, time: u64, data: &[&[u8]]) {
-        let mut buffers = self.tables.principal.borrow_mut();
-        let (buffer, _) = buffers.entry(cpu).or_default();
-        buffer.extend(RecHdr::new(epid, time).as_bytes());
-        buffer.extend(data.concat());
-    }
-
-    /// Consumes everything; returns what a [`Log`] has noted.
-    fn run(&mut self) -> Result<String, ConsumeError> {
-        let context = Context {
-            places: &Places::default(),
-            device: &self.tables,
-            statements: &self.statements,
-            symbols: &NoSymbols,
-            wait: &until_readable,
-        };
-        let mut log = Log::default();
-        self.consumer
-            .read_aggregations(context, &self.options, &mut log)?;
-        self.consumer
-            .read_records(context, &mut self.options, None, Some(0), &mut log)?;
-        self.consumer
-            .yield_aggregations(context, &self.options, &mut log)?;
-        Ok(log.lines.join("\n") + "\n")
-    }
-
-    fn check(&mut self, expected: Expect) {
-        expected.assert_eq(&self.run().unwrap());
-    }
-}
-
-const BEGIN: [&str; 4] = ["dtrace", "", "", "BEGIN"];
-const READ: [&str; 4] = ["syscall", "vmlinux", "read", "entry"];
-
-fn printf(format: &str, args: &[statement::Kind]) -> Statement {
-    Statement::Printf(Print {
-        format: Format::parse(format).unwrap(),
-        args: args.to_vec(),
-    })
+fn check(bench: &mut Bench, expected: Expect) {
+    expected.assert_eq(&run(bench).unwrap());
 }
 
 #[test]
@@ -299,12 +124,15 @@ fn records_of_all_cpus_stand_in_the_order_of_time() {
     bench.record(1, 1, 5, &[]);
     bench.record(0, 7, 20, &[&(-3i32).to_ne_bytes()]);
     bench.record(1, 7, 10, &[&44i32.to_ne_bytes()]);
-    bench.check(expect![[r#"
+    check(
+        &mut bench,
+        expect![[r#"
         1 5 dtrace:::BEGIN .
         1 10 syscall:vmlinux:read:entry 44 .
         0 20 syscall:vmlinux:read:entry -3 .
         @ 
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -339,10 +167,13 @@ fn printf_takes_the_fields_of_its_statement_and_exit_gives_the_status() {
         &3i32.to_ne_bytes(),
     ];
     bench.record(0, 1, 1, &values);
-    bench.check(expect![[r#"
+    check(
+        &mut bench,
+        expect![[r#"
         0 1 dtrace:::BEGIN quiet printf(7, "ab") printf() printf(0xbeef) .
         @ 
-    "#]]);
+    "#]],
+    );
     assert_eq!(bench.consumer.exit_status(), Some(3));
 }
 
@@ -354,11 +185,14 @@ fn records_of_odd_size_are_followed_by_the_next_word() {
     bench.probe(1, BEGIN, &[(statement, Action::Printf, &[1])]);
     bench.record(0, 1, 1, &[&[7, 0xff, 0xff, 0xff]]);
     bench.record(0, 1, 2, &[&[8]]);
-    bench.check(expect![[r#"
+    check(
+        &mut bench,
+        expect![[r#"
         0 1 dtrace:::BEGIN quiet printf(0x7) .
         0 2 dtrace:::BEGIN quiet printf(0x8) .
         @ 
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -374,11 +208,14 @@ fn faults_and_drops_are_events() {
     let args = [1u64, 1, 12, 1, 0].map(u64::to_ne_bytes).concat();
     bench.record(0, 3, 9, &[&args]);
     bench.tables.principal.borrow_mut().get_mut(&0).unwrap().1 = 42;
-    bench.check(expect![[r#"
+    check(
+        &mut bench,
+        expect![[r#"
         ! 42 drops on CPU 0
         ! error on enabled probe ID 1 (ID 1: dtrace:::BEGIN): invalid address (0x0) in action #1 at DIF offset 12
         @ 
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -398,7 +235,7 @@ fn setopt_acts_at_once_and_says_what_it_cannot_do() {
     let names: &[&[u8]] = &[b"quiet\0\0\0", b"Nixon\0xx", b"bufsize\0", b"1m\0x"];
     bench.record(0, 1, 1, names);
     bench.record(0, 1, 2, names);
-    let text = bench.run().unwrap();
+    let text = run(&mut bench).unwrap();
     assert!(text.starts_with("0 1 dtrace:::BEGIN printf()\n"), "{text}");
     assert!(
         text.contains("\n0 2 dtrace:::BEGIN quiet printf()\n"),
@@ -453,9 +290,12 @@ fn aggregations_of_all_cpus_add_up_and_are_printed_at_the_end() {
         (1, entry(b"sshd\0\0\0\0", 40)),
     ];
     bench.tables.aggregated.borrow_mut().extend(buffers);
-    bench.check(expect![[r#"
+    check(
+        &mut bench,
+        expect![[r#"
         @ "cat"=[9] "sshd"=[42]
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -497,17 +337,9 @@ fn a_record_that_prints_an_aggregation_sees_what_was_aggregated_before_it() {
     let entry = [1u64.to_ne_bytes(), 5u64.to_ne_bytes()].concat();
     bench.tables.aggregated.borrow_mut().insert(1, entry);
     // Reads only the records: the record that prints the aggregation must read it.
-    let context = Context {
-        places: &Places::default(),
-        device: &bench.tables,
-        statements: &bench.statements,
-        symbols: &NoSymbols,
-        wait: &until_readable,
-    };
     let mut log = Log::default();
-    let read = bench
-        .consumer
-        .read_records(context, &mut bench.options, None, None, &mut log);
+    let (context, consumer, options) = bench.parts();
+    let read = consumer.read_records(context, options, None, None, &mut log);
     read.unwrap();
     let expected = [
         "0 1 dtrace:::BEGIN quiet printa(=[5]) .",
@@ -530,7 +362,7 @@ fn buffers_that_lie_are_errors() {
             )],
         );
         prepare(&mut bench);
-        bench.run().unwrap_err().to_string()
+        run(&mut bench).unwrap_err().to_string()
     };
     let inconsistent = "inconsistent data from the kernel";
     assert!(broken(|bench| bench.record(0, 1, 1, &[&[0; 7]])).starts_with(inconsistent));
@@ -583,13 +415,7 @@ fn a_wrapped_ring_begins_at_its_oldest_record() {
         len: data.len(),
     };
     let mut layouts = Layouts::default();
-    let context = Context {
-        places: &Places::default(),
-        device: &bench.tables,
-        statements: &bench.statements,
-        symbols: &NoSymbols,
-        wait: &until_readable,
-    };
+    let (context, ..) = bench.parts();
     let mut parse = |oldest| Snapshot::parse(context, &mut layouts, filled(), oldest);
     let snapshot = parse(12).unwrap();
     let times: Vec<u64> = snapshot
