@@ -36,7 +36,7 @@
 extern crate std;
 
 use crate::dif::{Instr, Op};
-use crate::disasm::mnemonic;
+use crate::disasm::{mnemonic, operands, Listing, Operands};
 use crate::subr::Subr;
 use crate::types::{
     DifType, DifVar, DIFV_KIND_ARRAY, DIFV_KIND_SCALAR, DIFV_SCOPE_GLOBAL, DIFV_SCOPE_LOCAL,
@@ -296,60 +296,36 @@ impl Assembler<'_> {
             (_, None) if rest.is_empty() => Vec::new(),
             _ => rest.split(',').map(str::trim).collect(),
         };
-        use Op::*;
-        Ok(match (op, args.as_slice()) {
-            (Setx, [value, rd]) => Instr::indexed(op, self.int(value)?, register(rd)?),
-            (Sets, [text, rd]) => Instr::indexed(op, self.string(text)?, register(rd)?),
-            (Ldga | Ldta, [id, index, rd]) => {
+        Ok(match (operands(op), args.as_slice()) {
+            (Operands::Integer, [value, rd]) => Instr::indexed(op, self.int(value)?, register(rd)?),
+            (Operands::String, [text, rd]) => Instr::indexed(op, self.string(text)?, register(rd)?),
+            (Operands::Element, [id, index, rd]) => {
                 let id = u8::try_from(variable(id)?).map_err(|_| format!("no array {id}"))?;
                 Instr::fmt(op, id, register(index)?, register(rd)?)
             }
-            (Ldgs | Ldts | Ldls | Ldgaa | Ldtaa, [id, rd]) => {
-                Instr::indexed(op, variable(id)?, register(rd)?)
+            (Operands::Variable, [id, rd]) => Instr::indexed(op, variable(id)?, register(rd)?),
+            (Operands::Assigned, [rs, id]) => Instr::indexed(op, variable(id)?, register(rs)?),
+            (Operands::Subroutine, [subr, rd]) => {
+                Instr::indexed(op, subroutine(subr)?, register(rd)?)
             }
-            (Stgs | Stts | Stls | Stgaa | Sttaa, [rs, id]) => {
-                Instr::indexed(op, variable(id)?, register(rs)?)
-            }
-            (Call, [subr, rd]) => Instr::indexed(op, subroutine(subr)?, register(rd)?),
-            (Xlate | Xlarg, [index, rd]) => Instr::indexed(op, small(index)?, register(rd)?),
-            (Pushtr | Pushtv, [kind, size, rs]) => {
+            (Operands::Translator, [index, rd]) => Instr::indexed(op, small(index)?, register(rd)?),
+            (Operands::Entry, [kind, size, rs]) => {
                 Instr::fmt(op, entry(kind)?, register(size)?, register(rs)?)
             }
-            (Tst, [r1]) => Instr::fmt(op, register(r1)?, 0, 0),
-            (Cmp | Scmp, [r1, r2]) => Instr::fmt(op, register(r1)?, register(r2)?, 0),
-            (_, [label]) if is_branch(op) => Instr::branch(op, self.label(label)?),
-            (Nop | Popts | Flushts, []) => Instr::fmt(op, 0, 0, 0),
-            (Ret, [rd]) => Instr::fmt(op, 0, 0, register(rd)?),
-            (_, [r1, rd]) if is_load(op) => Instr::fmt(op, memory(r1)?, 0, register(rd)?),
-            (Stb | Sth | Stw | Stx, [r1, rd]) => Instr::fmt(op, register(r1)?, 0, memory(rd)?),
-            (_, [r1, rd]) if has_two(op) => Instr::fmt(op, register(r1)?, 0, register(rd)?),
-            (_, [r1, r2, rd]) if has_three(op) => {
+            (Operands::Tested, [r1]) => Instr::fmt(op, register(r1)?, 0, 0),
+            (Operands::Compared, [r1, r2]) => Instr::fmt(op, register(r1)?, register(r2)?, 0),
+            (Operands::Label, [label]) => Instr::branch(op, self.label(label)?),
+            (Operands::None, []) => Instr::fmt(op, 0, 0, 0),
+            (Operands::Result, [rd]) => Instr::fmt(op, 0, 0, register(rd)?),
+            (Operands::Load, [r1, rd]) => Instr::fmt(op, memory(r1)?, 0, register(rd)?),
+            (Operands::Store, [r1, rd]) => Instr::fmt(op, register(r1)?, 0, memory(rd)?),
+            (Operands::Unary, [r1, rd]) => Instr::fmt(op, register(r1)?, 0, register(rd)?),
+            (Operands::Binary, [r1, r2, rd]) => {
                 Instr::fmt(op, register(r1)?, register(r2)?, register(rd)?)
             }
             _ => return Err(format!("wrong operands of {name}")),
         })
     }
-}
-
-fn is_branch(op: Op) -> bool {
-    op == Op::Loop || (Op::Ba..=Op::Bleu).contains(&op)
-}
-
-/// Whether an operation is `op [r1], rd`.
-fn is_load(op: Op) -> bool {
-    use Op::*;
-    (Ldsb..=Ldx).contains(&op) || (Uldsb..=Uldx).contains(&op) || (Rldsb..=Rldx).contains(&op)
-}
-
-/// Whether an operation is `op r1, rd`.
-fn has_two(op: Op) -> bool {
-    matches!(op, Op::Not | Op::Mov | Op::Allocs) || (Op::Fxtod..=Op::Futos).contains(&op)
-}
-
-/// Whether an operation is `op r1, r2, rd`.
-fn has_three(op: Op) -> bool {
-    use Op::*;
-    (Or..=Urem).contains(&op) || matches!(op, Sra | Copys) || (Fadd..=Fle).contains(&op)
 }
 
 fn op_named(name: &str) -> Parsed<Op> {
@@ -558,15 +534,14 @@ impl Object {
     }
 
     fn line(&self, op: Op, i: Instr, with_tables: bool) -> String {
-        use Op::*;
         let name = mnemonic(op);
         let (r1, r2, rd, index) = (i.r1(), i.r2(), i.rd(), i.index());
-        match op {
-            Setx => match self.ints.get(usize::from(index)) {
+        match operands(op) {
+            Operands::Integer => match self.ints.get(usize::from(index)) {
                 Some(value) if !with_tables => format!("{name} {value:#x}, %r{rd}"),
                 _ => format!("{name} #{index}, %r{rd}"),
             },
-            Sets => {
+            Operands::String => {
                 let tail = self.strings.get(usize::from(index)..).unwrap_or_default();
                 match tail.iter().position(|byte| *byte == 0) {
                     Some(end) if !with_tables => {
@@ -576,20 +551,16 @@ impl Object {
                     _ => format!("{name} #{index}, %r{rd}"),
                 }
             }
-            Ldga | Ldta => format!("{name} {}, %r{r2}, %r{rd}", variable_name(r1.into())),
-            Ldgs | Ldts | Ldls | Ldgaa | Ldtaa => {
-                format!("{name} {}, %r{rd}", variable_name(index))
-            }
-            Stgs | Stts | Stls | Stgaa | Sttaa => {
-                format!("{name} %r{rd}, {}", variable_name(index))
-            }
-            Call => {
+            Operands::Element => format!("{name} {}, %r{r2}, %r{rd}", variable_name(r1.into())),
+            Operands::Variable => format!("{name} {}, %r{rd}", variable_name(index)),
+            Operands::Assigned => format!("{name} %r{rd}, {}", variable_name(index)),
+            Operands::Subroutine => {
                 let subr = Subr::from_raw(index);
                 let subr = subr.map_or_else(|| index.to_string(), |subr| subr.name().to_owned());
                 format!("{name} {subr}, %r{rd}")
             }
-            Xlate | Xlarg => format!("{name} {index}, %r{rd}"),
-            Pushtr | Pushtv => {
+            Operands::Translator => format!("{name} {index}, %r{rd}"),
+            Operands::Entry => {
                 let kind = match r1 {
                     DIF_TYPE_CTF => "ctf".to_owned(),
                     DIF_TYPE_STRING => "string".to_owned(),
@@ -597,15 +568,16 @@ impl Object {
                 };
                 format!("{name} {kind}, %r{r2}, %r{rd}")
             }
-            Tst => format!("{name} %r{r1}"),
-            Cmp | Scmp => format!("{name} %r{r1}, %r{r2}"),
-            Nop | Popts | Flushts => name.to_owned(),
-            Ret => format!("{name} %r{rd}"),
-            Stb | Sth | Stw | Stx => format!("{name} %r{r1}, [%r{rd}]"),
-            _ if is_branch(op) => format!("{name} {}", i.label()),
-            _ if has_three(op) => format!("{name} %r{r1}, %r{r2}, %r{rd}"),
-            _ if is_load(op) => format!("{name} [%r{r1}], %r{rd}"),
-            _ => format!("{name} %r{r1}, %r{rd}"),
+            // The listing of `dtrace -S` has the same words for these.
+            Operands::None
+            | Operands::Tested
+            | Operands::Compared
+            | Operands::Unary
+            | Operands::Binary
+            | Operands::Load
+            | Operands::Store
+            | Operands::Label
+            | Operands::Result => Listing::default().instr(i).to_string(),
         }
     }
 }

@@ -171,69 +171,125 @@ const LINUX_MNEMONICS: [&str; 16] = [
     "fstod", "fdtos", "fxtos", "futos", "loop",
 ];
 
+/// What stands behind the mnemonic of an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operands {
+    /// Nothing.
+    None,
+    /// `%r1`.
+    Tested,
+    /// `%r1, %r2`.
+    Compared,
+    /// `%r1, %rd`.
+    Unary,
+    /// `%r1, %r2, %rd`.
+    Binary,
+    /// `[%r1], %rd`.
+    Load,
+    /// `%r1, [%rd]`.
+    Store,
+    /// The index of an instruction.
+    Label,
+    /// `%rd`.
+    Result,
+    /// An integer of the table, and `%rd`.
+    Integer,
+    /// A string of the table, and `%rd`.
+    String,
+    /// An array's number in place of r1, its index in `%r2`, and `%rd`.
+    Element,
+    /// A variable, and `%rd`.
+    Variable,
+    /// `%rd`, and a variable.
+    Assigned,
+    /// A subroutine, and `%rd`.
+    Subroutine,
+    /// The type of a tuple's entry in place of r1, `%r2`, and `%rd`.
+    Entry,
+    /// A translator, and `%rd`.
+    Translator,
+}
+
+/// Returns the operands of an operation.
+pub(crate) const fn operands(op: Op) -> Operands {
+    use Op::*;
+    match op {
+        Or | Xor | And | Sll | Srl | Sra | Sub | Add | Mul | Sdiv | Udiv | Srem | Urem | Copys
+        | Fadd | Fsub | Fmul | Fdiv | Feq | Flt | Fle => Operands::Binary,
+        Not | Mov | Allocs | Fxtod | Futod | Fdtox | Fdtou | Fstod | Fdtos | Fxtos | Futos => {
+            Operands::Unary
+        }
+        Cmp | Scmp => Operands::Compared,
+        Tst => Operands::Tested,
+        Ba | Be | Bne | Bg | Bgu | Bge | Bgeu | Bl | Blu | Ble | Bleu | Loop => Operands::Label,
+        Ldsb | Ldsh | Ldsw | Ldub | Lduh | Lduw | Ldx | Uldsb | Uldsh | Uldsw | Uldub | Ulduh
+        | Ulduw | Uldx | Rldsb | Rldsh | Rldsw | Rldub | Rlduh | Rlduw | Rldx => Operands::Load,
+        Stb | Sth | Stw | Stx => Operands::Store,
+        Ret => Operands::Result,
+        Nop | Popts | Flushts => Operands::None,
+        Setx => Operands::Integer,
+        Sets => Operands::String,
+        Ldga | Ldta => Operands::Element,
+        Ldgs | Ldts | Ldls | Ldgaa | Ldtaa => Operands::Variable,
+        Stgs | Stts | Stls | Stgaa | Sttaa => Operands::Assigned,
+        Call => Operands::Subroutine,
+        Pushtr | Pushtv => Operands::Entry,
+        Xlate | Xlarg => Operands::Translator,
+    }
+}
+
 impl Display for Line<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        use Op::*;
         let i = self.instr;
         let Some(op) = i.op() else {
             return write!(f, "illop 0x{:x}", i.0);
         };
         let name = mnemonic(op);
         let (r1, r2, rd, index) = (i.r1(), i.r2(), i.rd(), i.index());
-        match op {
-            Or | Xor | And | Sll | Srl | Sra | Sub | Add | Mul | Sdiv | Udiv | Srem | Urem
-            | Copys | Fadd | Fsub | Fmul | Fdiv | Feq | Flt | Fle => {
-                write!(f, "{name:<4} %r{r1}, %r{r2}, %r{rd}")
-            }
-            Not | Mov | Allocs | Fxtod | Futod | Fdtox | Fdtou | Fstod | Fdtos | Fxtos | Futos => {
-                write!(f, "{name:<4} %r{r1}, %r{rd}")
-            }
-            Cmp | Scmp => write!(f, "{name:<4} %r{r1}, %r{r2}"),
-            Tst => write!(f, "{name:<4} %r{r1}"),
-            Ba | Be | Bne | Bg | Bgu | Bge | Bgeu | Bl | Blu | Ble | Bleu | Loop => {
-                write!(f, "{name:<4} {}", i.label())
-            }
-            Ldsb | Ldsh | Ldsw | Ldub | Lduh | Lduw | Ldx | Uldsb | Uldsh | Uldsw | Uldub
-            | Ulduh | Ulduw | Uldx | Rldsb | Rldsh | Rldsw | Rldub | Rlduh | Rlduw | Rldx => {
-                write!(f, "{name:<4} [%r{r1}], %r{rd}")
-            }
-            Stb | Sth | Stw | Stx => write!(f, "{name:<4} %r{r1}, [%r{rd}]"),
-            Ret => write!(f, "{name:<4} %r{rd}"),
-            Nop | Popts | Flushts => f.write_str(name),
-            Setx => {
+        match operands(op) {
+            Operands::Binary => write!(f, "{name:<4} %r{r1}, %r{r2}, %r{rd}"),
+            Operands::Unary => write!(f, "{name:<4} %r{r1}, %r{rd}"),
+            Operands::Compared => write!(f, "{name:<4} %r{r1}, %r{r2}"),
+            Operands::Tested => write!(f, "{name:<4} %r{r1}"),
+            Operands::Label => write!(f, "{name:<4} {}", i.label()),
+            Operands::Load => write!(f, "{name:<4} [%r{r1}], %r{rd}"),
+            Operands::Store => write!(f, "{name:<4} %r{r1}, [%r{rd}]"),
+            Operands::Result => write!(f, "{name:<4} %r{rd}"),
+            Operands::None => f.write_str(name),
+            Operands::Integer => {
                 write!(f, "{name:<4} DT_INTEGER[{index}], %r{rd}")?;
                 match self.listing.ints.get(usize::from(index)) {
                     Some(value) => write!(f, "\t\t! 0x{value:x}"),
                     None => Ok(()),
                 }
             }
-            Sets => {
+            Operands::String => {
                 write!(f, "{name:<4} DT_STRING[{index}], %r{rd}")?;
                 match self.listing.string(index.into()) {
                     Some(string) => write!(f, "\t\t! {string:?}"),
                     None => Ok(()),
                 }
             }
-            Ldga | Ldta => {
+            Operands::Element => {
                 write!(f, "{name:<4} DT_VAR({r1}), %r{r2}, %r{rd}")?;
                 self.comment_var(f, r1.into())
             }
-            Ldgs | Ldts | Ldls | Ldgaa | Ldtaa => {
+            Operands::Variable => {
                 write!(f, "{name:<4} DT_VAR({index}), %r{rd}")?;
                 self.comment_var(f, index)
             }
-            Stgs | Stts | Stls | Stgaa | Sttaa => {
+            Operands::Assigned => {
                 write!(f, "{name:<4} %r{rd}, DT_VAR({index})")?;
                 self.comment_var(f, index)
             }
-            Call => {
+            Operands::Subroutine => {
                 write!(f, "{name:<4} DIF_SUBR({index}), %r{rd}")?;
                 match Subr::from_raw(index) {
                     Some(subr) => write!(f, "\t\t\t! {}", subr.name()),
                     None => Ok(()),
                 }
             }
-            Pushtr | Pushtv => {
+            Operands::Entry => {
                 let kind = if r1 == DIF_TYPE_STRING {
                     "string"
                 } else {
@@ -244,7 +300,7 @@ impl Display for Line<'_> {
                     "{name:<4} DT_TYPE({r1}), %r{r2}, %r{rd}\t! DT_TYPE({r1}) = {kind}"
                 )
             }
-            Xlate | Xlarg => write!(f, "{name:<4} DT_XLREF[{index}], %r{rd}"),
+            Operands::Translator => write!(f, "{name:<4} DT_XLREF[{index}], %r{rd}"),
         }
     }
 }
