@@ -147,6 +147,7 @@ pub const FIRST: u64 = 1;
 
 /// Returns the statement with number `uarg`, if it is one of `statements`, which are numbered from
 /// `first` on.
+#[inline]
 pub fn find(statements: &[Statement], first: u64, uarg: u64) -> Option<&Statement> {
     statements.get(usize::try_from(uarg.checked_sub(first)?).ok()?)
 }

@@ -46,6 +46,7 @@ impl Field {
     }
 
     /// Whether it has no bytes in the record.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.place.is_empty()
     }

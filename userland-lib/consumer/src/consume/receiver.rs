@@ -61,6 +61,8 @@ impl<'a> Args<'a> {
 impl<'a> Iterator for Args<'a> {
     type Item = Datum<'a>;
 
+    // For each argument of each record, in the renderer's crate.
+    #[inline]
     fn next(&mut self) -> Option<Datum<'a>> {
         // A call without arguments has a field without size, which is skipped.
         let field = self.fields.find(|field| !field.is_empty())?;
