@@ -161,15 +161,22 @@ static noinline enum dtrace_hold dtrace_trap_look(struct dtrace_carrier *carrier
 	if (!fits)
 		return DTRACE_FALLEN;
 	if (dtrace_trap_is_plain(carrier)) {
-		WRITE_ONCE(carrier->seq, seq);
+		/*
+		 * Odd, so it is no count at which the mappings stand still; and no other thread's.
+		 * If it is still there afterwards, dtrace_carrier_noted() has not been called since.
+		 */
+		unsigned int mine = (unsigned int)current->pid << 1 | 1;
+
+		WRITE_ONCE(carrier->seq, mine);
 		/*
 		 * Pairs with dtrace_carrier_noted(): at least one side sees what the other has
 		 * written.
 		 */
 		smp_mb();
-		if (dtrace_trap_is_plain(carrier))
+		if (dtrace_trap_is_plain(carrier)) {
+			cmpxchg(&carrier->seq, mine, seq);
 			return DTRACE_HOLDS;
-		WRITE_ONCE(carrier->seq, DTRACE_SEQ_NONE);
+		}
 	}
 	/* A change is noted before it is written, and the write may fail. */
 	if (READ_ONCE(carrier->changed) && !dtrace_trap_continues(carrier->spot.address, carrier->code, carrier->length))
@@ -420,8 +427,11 @@ static int dtrace_trap_carried(struct dtrace_carrier *carrier, struct pt_regs *r
 	enum dtrace_hold hold = dtrace_trap_hold(carrier);
 	u64 address = dtrace_trap_address(regs);
 
-	/* Uprobes do not know of the debugger's. */
-	if (hold == DTRACE_COVERED)
+	/*
+	 * Uprobes do not know of the debugger's. While the mappings are being changed, nobody knows
+	 * whether it is still there, so the program comes again.
+	 */
+	if (hold == DTRACE_COVERED || (hold == DTRACE_CHANGING && dtrace_own_is_covered(carrier)))
 		return dtrace_trap_defer(carrier, regs, hold);
 	if (dtrace_trap_steps(regs) || !dtrace_is_alone(&carrier->consumer) || hold != DTRACE_HOLDS)
 		return NOTIFY_DONE;

@@ -7,16 +7,19 @@
  * The program's threads start when /tmp/go exists. By then the debugger has set its breakpoint,
  * and it steps each thread that stops there over the instruction. With `all` the other threads
  * are stopped meanwhile, so none passes while the instruction is back in place. With `one` they
- * run, so some pass unseen by the debugger.
+ * run, so some pass unseen by the debugger. One more thread changes the mappings all the time,
+ * because the module cannot tell meanwhile what is mapped at the breakpoint.
  */
 
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/user.h>
 #include <sys/wait.h>
@@ -24,6 +27,9 @@
 
 #define THREADS 8
 #define CALLS 50
+/* With the one that changes mappings, and the first. */
+#define ALL (THREADS + 2)
+#define AREA (4 << 20)
 
 /* On a page of its own. */
 long work(long n);
@@ -42,17 +48,31 @@ static void *thread(void *result)
 	return NULL;
 }
 
+static atomic_bool is_over;
+
+/* The kernel holds the lock of the mappings while it goes through all pages of the area. */
+static void *changes_mappings(void *area)
+{
+	for (int n = 0; !is_over; n++)
+		mprotect(area, AREA, n % 2 ? PROT_READ | PROT_WRITE : PROT_READ);
+	return NULL;
+}
+
 static int program(void)
 {
-	pthread_t ids[THREADS];
+	pthread_t ids[THREADS], changes;
 	long results[THREADS] = { 0 }, wrong = 0;
+	void *area = mmap(NULL, AREA, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 
 	while (access("/tmp/go", F_OK))
 		usleep(10000);
+	pthread_create(&changes, NULL, changes_mappings, area);
 	for (int i = 0; i < THREADS; i++)
 		pthread_create(&ids[i], NULL, thread, &results[i]);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(ids[i], NULL);
+	is_over = true;
+	pthread_join(changes, NULL);
 	for (int i = 0; i < THREADS; i++)
 		wrong += results[i] != CALLS * (CALLS + 1) / 2;
 	printf("wrong %ld\n", wrong);
@@ -64,7 +84,7 @@ static struct {
 	pid_t id;
 	/* It is at the breakpoint, and has not been stepped over it yet. */
 	bool met;
-} threads[THREADS + 1];
+} threads[ALL];
 
 static bool all;
 static long saved, count;
@@ -80,7 +100,7 @@ static int known(pid_t id)
 {
 	int free = -1;
 
-	for (int i = 0; i <= THREADS; i++) {
+	for (int i = 0; i < ALL; i++) {
 		if (threads[i].id == id)
 			return i;
 		if (!threads[i].id)
@@ -129,7 +149,7 @@ static void stop_others(pid_t id)
 {
 	int status;
 
-	for (int i = 0; i <= THREADS; i++) {
+	for (int i = 0; i < ALL; i++) {
 		if (!threads[i].id || threads[i].id == id)
 			continue;
 		ptrace(PTRACE_INTERRUPT, threads[i].id, NULL, NULL);
@@ -145,12 +165,12 @@ static void meet(int thread)
 	threads[thread].met = true;
 	if (all)
 		stop_others(threads[thread].id);
-	for (int i = 0; i <= THREADS; i++) {
+	for (int i = 0; i < ALL; i++) {
 		if (threads[i].id && threads[i].met)
 			step(threads[i].id);
 		threads[i].met = false;
 	}
-	for (int i = 0; all && i <= THREADS; i++)
+	for (int i = 0; all && i < ALL; i++)
 		if (threads[i].id && i != thread)
 			ptrace(PTRACE_CONT, threads[i].id, NULL, NULL);
 }
