@@ -6,14 +6,16 @@
 #![allow(clippy::arithmetic_side_effects)]
 
 use super::aggregation::Function;
-use super::brief::Brief;
+use super::fast::condition::Guard;
+use super::fast::count::{Tally, TallyBy};
+use super::fast::record::Note;
+use super::fast::stacks::TallyStack;
+use super::fast::timing::Brief;
 use super::layout::{alignment, Layout};
 use super::memory::Memory;
 use super::order::Order;
 use super::price::price;
 use super::rehearsal;
-use super::short::{Guard, Note, Tally, TallyBy};
-use super::stacks::TallyStack;
 use super::{Act, Action, Aggregate, Datum, Field, Prepared, Shape};
 use crate::budget::{LIGHT, PORTION};
 use crate::consumer::{Features, Privileges};

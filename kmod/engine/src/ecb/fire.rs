@@ -8,14 +8,13 @@
 //! aggregation's last entry is remembered: if the key is the same again, or if there is no key,
 //! nothing is looked up.
 
-use super::execname;
+use super::fast::execname;
+use super::output::{at_start, begin, in_action, End, Failed, Outputs};
 use super::price::{did, of_action, of_key, spend, spend_price};
-use super::record::begin;
 use super::speculate::{commit, discard, speculate};
-use super::stacks::{self, Counted};
+use super::stacks;
 use super::{Act, Aggregate, Datum, Field, Prepared, Shape};
 use crate::buf::aggregate::Aggregations;
-use crate::buf::principal::Principal;
 use crate::buf::{copy, set_half, set_word, slice_at};
 use crate::dif::env::{user_load_paid, Env};
 use crate::dif::exec::{self, Stopped};
@@ -24,55 +23,8 @@ use crate::error::Trap;
 use crate::hash::mix_bytes;
 use crate::machine::Machine;
 use crate::mem::alloc::Bytes;
-use crate::mem::Vec;
-use crate::spec::buffer::Pieces;
 use dtrace_uapi::limits::{CHILL_INTERVAL, CHILL_MAX};
 use dtrace_uapi::var::Var;
-
-/// What a CPU needs to run clauses, besides the state of programs.
-#[derive(Debug)]
-pub struct Outputs {
-    /// The principal buffer.
-    pub principal: Principal,
-    /// The aggregation buffer.
-    pub aggregations: Aggregations,
-    /// Records of speculations.
-    pub pieces: Pieces,
-    /// The buffer in which keys of aggregations are built.
-    pub key: Bytes,
-    /// Number of bytes in use of each part of the key.
-    pub used: Vec<usize>,
-    /// The place of the last entry of each aggregation: generation (high half) and offset.
-    pub slots: Vec<u64>,
-    /// The entries of user stacks that came before, by the stacks' numbers.
-    pub stacks: Vec<Counted>,
-    /// The beginning of the current interval of `chill()`, and how much of it was used, in ns.
-    pub chill: (u64, u64),
-}
-
-/// How a clause ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// The predicate was false, or everything has been done.
-    Done,
-    /// There was no room for the record.
-    Dropped,
-    /// A speculation was committed; there may have been no room for its records.
-    Committed,
-}
-
-/// A fault: the action, from 1 (0 is the predicate), and where it stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Failed {
-    /// The action.
-    pub action: u32,
-    /// The trap, and the instruction.
-    pub stopped: Stopped,
-}
-
-pub(super) fn in_action(action: u32) -> impl Fn(Stopped) -> Failed {
-    move |stopped| Failed { action, stopped }
-}
 
 /// Runs a clause. `last` says that this is `END`. `size_at` returns the size of the record at the
 /// beginning of a slice of the principal buffer. `exits` has the effect of `exit()` on the
@@ -203,13 +155,6 @@ fn write_used<M: Machine>(
             set_word(to, 8, value);
             Ok(16)
         }
-    }
-}
-
-pub(super) fn at_start(fault: dtrace_uapi::fault::Fault) -> Stopped {
-    Stopped {
-        trap: Trap::new(fault, 0),
-        pc: 0,
     }
 }
 

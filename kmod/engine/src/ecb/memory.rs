@@ -7,7 +7,8 @@
 //! may be readable at the address; the rest is zeros. The size is the datum of the action before,
 //! so it is in the record already.
 
-use super::fire::{in_action, write, Failed};
+use super::fire::write;
+use super::output::{in_action, Failed};
 use super::price::spend;
 use super::{Act, Datum, Field, Shape};
 use crate::dif::env::Env;

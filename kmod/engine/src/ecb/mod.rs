@@ -6,38 +6,39 @@
 //! A clause is built once and shared by all probes that it is bound to. The modules:
 //! - [`layout`] says where in a record each action's data lie.
 //! - [`build`] puts programs and places together, and [`fire`] runs them.
+//! - [`output`] is what they write to, and how they end.
 //! - [`aggregation`] and [`float`] are the arithmetic of the aggregating functions.
 //! - [`memory`] is `tracemem()` with a computed size.
-//! - [`stacks`] writes stacks, and counts by them.
-//! - [`short`] and [`brief`] are the fast paths past all that.
+//! - [`stacks`] writes stacks.
+//! - [`fast`] has the fast paths past all that.
 //! - [`price`] is what a clause takes whatever the data is.
 //! - [`rehearsal`] finds out beforehand which user memory a clause would miss.
 
 pub mod aggregation;
-pub mod brief;
 pub mod build;
-mod execname;
+pub mod fast;
 pub mod fire;
 mod float;
 pub mod layout;
 pub mod memory;
 mod order;
+pub mod output;
 mod price;
-pub mod record;
 pub mod rehearsal;
-pub mod short;
 pub(crate) mod speculate;
 pub mod stacks;
 
 use crate::dif::program::Program;
 use crate::mem::Vec;
 use aggregation::Function;
-use brief::Brief;
 use dtrace_uapi::ioctl::{RecDesc, RECORD_TIME};
 use dtrace_uapi::types::AggId;
+use fast::condition::Guard;
+use fast::count::{Tally, TallyBy};
+use fast::record::Note;
+use fast::stacks::TallyStack;
+use fast::timing::Brief;
 use memory::Memory;
-use short::{Guard, Note, Tally, TallyBy};
-use stacks::TallyStack;
 
 /// How an expression's result becomes data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

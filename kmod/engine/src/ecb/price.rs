@@ -10,7 +10,7 @@
 //! that is all of its work. A clause whose price is more than a portion does not bypass the
 //! interpreter, and its price is counted action by action.
 
-use super::fire::{in_action, Failed};
+use super::output::{in_action, Failed};
 use super::{Act, Action, Aggregate, Datum, Field, Prepared};
 use crate::budget::{Spent, ASKED, LOOKUP, PORTION};
 use crate::dif::env::Env;

@@ -16,7 +16,7 @@
 //! address depends on that, the rehearsal may overlook a page, and the clause faults as it would
 //! without a rehearsal.
 
-use super::fire::{in_action, Failed};
+use super::output::{in_action, Failed};
 use super::price::{did, of_action, of_key, spend, spend_price};
 use super::{Act, Action, Datum, Field, Prepared, Shape};
 use crate::budget::CALLED;

@@ -4,7 +4,8 @@
 //! The actions on speculations, as one CPU does them within a firing, and the cleaner's part
 //! between firings.
 
-use super::fire::{in_action, write, End, Failed, Outputs};
+use super::fire::write;
+use super::output::{in_action, End, Failed, Outputs};
 use super::price::{did, of_action, spend};
 use super::{Act, Action, Prepared};
 use crate::budget::MOVED;

@@ -8,15 +8,16 @@
 //! time in a thread-local variable where it begins, the other aggregates the difference where it
 //! ends. Nothing in them can fault, needs scratch memory or a budget, or writes a record. So they
 //! run here, as moves that need no decoding. A [`Brief`] is the whole clause except a condition on
-//! a built-in variable, which is its [`Guard`](super::short::Guard).
+//! a built-in variable, which is its [`Guard`](super::condition::Guard).
 
-use super::fire::{in_action, update_only, Failed, Outputs};
-use super::{Act, Action, Aggregate};
 use crate::dif::builtins::quick;
 use crate::dif::env::At;
 use crate::dif::exec::Stopped;
 use crate::dif::locals::{Local, Locals};
 use crate::dif::program::{Program, Quick};
+use crate::ecb::fire::update_only;
+use crate::ecb::output::{in_action, Failed, Outputs};
+use crate::ecb::{Act, Action, Aggregate};
 use crate::error::NoMem;
 use crate::machine::{BadAddr, Machine};
 use crate::mem::Vec;
@@ -182,9 +183,9 @@ impl Brief {
 
 #[cfg(test)]
 mod tests {
-    use super::super::aggregation::Function;
     use super::*;
     use crate::dif::program::Dyn;
+    use crate::ecb::aggregation::Function;
 
     const VAR: Dyn = Dyn {
         id: 0x500,
