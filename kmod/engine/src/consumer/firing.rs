@@ -3,8 +3,9 @@
 
 //! Firing: records what an ECB requests, by the cheapest path that can do it.
 //!
-//! A guard is tested before the CPU's state is claimed. Then come the fast paths, the shortest
-//! first. A path that cannot complete has recorded nothing, and the next one starts anew.
+//! A condition on one built-in variable is tested before the CPU's state is claimed. Then the
+//! clause's body says which path can do it. A fast path that cannot complete has recorded nothing,
+//! and the general one starts anew.
 
 use super::run::{CpuState, Run, Work};
 use super::{Activity, Config, Consumer, Ecb, FaultReport};
@@ -13,9 +14,10 @@ use crate::buf::principal::Principal;
 use crate::dif::env::{At, Env, Rehearsal, Vm};
 use crate::dif::exec::Stopped;
 use crate::dif::locals::Locals;
-use crate::ecb::fast::record::{self, Note};
-use crate::ecb::fast::stacks::TallyStack;
-use crate::ecb::fast::timing::Brief;
+use crate::ecb::fast::record::{self, Values};
+use crate::ecb::fast::stacks::CountByStack;
+use crate::ecb::fast::timing::Timing;
+use crate::ecb::fast::Body;
 use crate::ecb::fire;
 use crate::ecb::output::{End, Failed, Outputs};
 use crate::ecb::rehearsal::{self, Missing};
@@ -112,10 +114,10 @@ impl Consumer {
             epid: ecb.epid,
             probe,
         };
-        match clause.guard.as_ref().map_or(Ok(true), |g| g.opens(m, at)) {
+        match clause.condition.may_hold(m, at) {
             Ok(true) => {}
             Ok(false) => return None,
-            Err(bad) => return self.unguarded(run, cpu, at, bad),
+            Err(bad) => return self.untested(run, cpu, at, bad),
         }
         // The code that claims a CPU prevents nested claims, and counts the firings that this
         // costs. `miss` counts a CPU without memory.
@@ -124,46 +126,51 @@ impl Consumer {
             return None;
         };
         let state = &mut *state;
-        if clause.tally.is_some_and(|t| t.count(m, &mut state.out)) {
-            return None;
-        }
-        if let Some(note) = &clause.note {
-            if self.record(run, clause, note, state, m, at) {
-                return None;
+        match &clause.body {
+            Body::Count(count) => {
+                if count.count(m, &mut state.out) {
+                    return None;
+                }
             }
-        }
-        if let Some(brief) = &clause.brief {
-            let failed = self.run_brief(run, clause, brief, state, m, at).err()?;
-            return self.failed(failed, at, &mut state.out);
-        }
-        if let Some(tally) = &clause.tally_by {
-            if tally.count(m, at, &mut state.out) {
-                return None;
+            Body::CountByNumber(count) => {
+                if count.count(m, at, &mut state.out) {
+                    return None;
+                }
             }
-        }
-        if let Some(tally) = &clause.tally_stack {
-            if tally.again(&run.core, m, &mut state.out) {
-                return None;
+            Body::CountByStack(count) => {
+                if count.again(&run.core, m, &mut state.out) {
+                    return None;
+                }
+                return self.count_stack(run, clause, count, state, m, at);
             }
-            return self.tally_stack(run, clause, tally, state, m, at);
+            Body::Record(values) => {
+                if self.record(run, clause, values, state, m, at) {
+                    return None;
+                }
+            }
+            Body::Timing(timing) => {
+                let failed = self.run_timing(run, clause, timing, state, m, at).err()?;
+                return self.failed(failed, at, &mut state.out);
+            }
+            Body::Actions => {}
         }
         self.run_clause(run, clause, state, m, at)
     }
 
     /// The rest of [`fire`](Self::fire) for a clause that counts by a stack.
     #[inline(never)]
-    fn tally_stack<M: Machine>(
+    fn count_stack<M: Machine>(
         &self,
         run: &Run,
         clause: &Prepared,
-        tally: &TallyStack,
+        count: &CountByStack,
         state: &mut CpuState,
         m: &M,
         at: At,
     ) -> Option<FaultReport> {
         let CpuState { vm, out, work } = state;
         let mut env = ready(run, vm, m, at, None);
-        let counted = tally.count(clause, &mut env, out);
+        let counted = count.count(clause, &mut env, out);
         if let Some(units) = env.vm.budget.toil(m) {
             self.note_work(run, work, m, units);
         }
@@ -177,7 +184,7 @@ impl Consumer {
         &self,
         run: &Run,
         clause: &Prepared,
-        note: &Note,
+        values: &Values,
         state: &mut CpuState,
         m: &M,
         at: At,
@@ -185,7 +192,7 @@ impl Consumer {
         let out = &mut state.out;
         let last = at.probe == self.config.end;
         let size_at = |record: &[u8]| self.size_at(record);
-        match record::record(clause, note, m, at, &mut out.principal, last, size_at) {
+        match record::record(clause, values, m, at, &mut out.principal, last, size_at) {
             Ok(End::Done) => {}
             Ok(End::Dropped | End::Committed) => self.note_full(out),
             Err(_) => return false,
@@ -200,14 +207,14 @@ impl Consumer {
         true
     }
 
-    /// The rest of [`fire`](Self::fire) for a brief clause, in which hardly anything can fault.
+    /// The rest of [`fire`](Self::fire) for a clause that times something, in which hardly anything can fault.
     /// Returns whether the clause's condition holds.
     #[inline(never)]
-    fn run_brief<M: Machine>(
+    fn run_timing<M: Machine>(
         &self,
         run: &Run,
         clause: &Prepared,
-        brief: &Brief,
+        timing: &Timing,
         state: &mut CpuState,
         m: &M,
         at: At,
@@ -219,7 +226,7 @@ impl Consumer {
         };
         let _inside = dynamics.and_then(|dynamics| dynamics.enter(at.cpu, m.firing()));
         let locals = Locals::new(m, at.cpu, dynamics, vm);
-        let done = brief.run(&clause.actions, m, at, locals, out);
+        let done = timing.run(&clause.actions, m, at, locals, out);
         if done != Ok(false) {
             let units = (clause.price as u64).saturating_add(core::mem::take(&mut vm.toil));
             self.note_clause(run, work, &mut out.principal, m, units);
@@ -227,9 +234,9 @@ impl Consumer {
         done
     }
 
-    /// The rest of [`fire`](Self::fire) if the guard tests an argument that cannot be loaded.
+    /// The rest of [`fire`](Self::fire) if the condition tests an argument that cannot be loaded.
     #[cold]
-    fn unguarded(&self, run: &Run, cpu: &Cpu, at: At, bad: BadAddr) -> Option<FaultReport> {
+    fn untested(&self, run: &Run, cpu: &Cpu, at: At, bad: BadAddr) -> Option<FaultReport> {
         let Some(mut state) = run.cpus.enter(cpu) else {
             run.miss(at.cpu, 1);
             return None;
@@ -288,8 +295,7 @@ impl Consumer {
             epid: ecb.epid,
             probe: ecb.probe,
         };
-        let guard = clause.guard.as_ref();
-        if !guard.map_or(Ok(true), |g| g.opens(m, at)).ok()? {
+        if !clause.condition.may_hold(m, at).ok()? {
             return None;
         }
         let mut state = run.cpus.enter(cpu)?;

@@ -18,6 +18,7 @@ use crate::buf::principal::{Policy, Principal, Reserve};
 use crate::buf::Aside;
 use crate::dif::env::{Core, Vm};
 use crate::ecb::fast::stacks::{Counted, COUNTED};
+use crate::ecb::fast::Body;
 use crate::ecb::output::Outputs;
 use crate::ecb::{Act, Prepared};
 use crate::error::{Errno, NoMem, Reason};
@@ -193,7 +194,7 @@ impl Needs {
         };
         for clause in control.clauses.iter() {
             needs.record = needs.record.max(clause.size);
-            needs.stacks |= clause.tally_stack.is_some_and(|tally| tally.is_user());
+            needs.stacks |= matches!(&clause.body, Body::CountByStack(count) if count.is_user());
             for action in clause.actions.iter() {
                 if let Act::Aggregate(aggregate) = &action.act {
                     // An entry is aligned, and has an index entry.

@@ -6,18 +6,14 @@
 #![allow(clippy::arithmetic_side_effects)]
 
 use super::aggregation::Function;
-use super::fast::condition::Guard;
-use super::fast::count::{Tally, TallyBy};
-use super::fast::record::Note;
-use super::fast::stacks::TallyStack;
-use super::fast::timing::Brief;
+use super::fast::condition::Condition;
+use super::fast::{Body, Sizes};
 use super::layout::{alignment, Layout};
 use super::memory::Memory;
 use super::order::Order;
 use super::price::price;
 use super::rehearsal;
 use super::{Act, Action, Aggregate, Datum, Field, Prepared, Shape};
-use crate::budget::{LIGHT, PORTION};
 use crate::consumer::{Features, Privileges};
 use crate::dif::prepare;
 use crate::dif::program::Program;
@@ -177,24 +173,18 @@ pub fn build(clause: &Clause, cx: &Context<'_>, shared: &mut Shared) -> Result<P
     shared.speculates |= order.speculates();
     let reads_user = rehearsal::reads_user(predicate.as_ref(), &actions);
     let reads_args = rehearsal::reads_args(predicate.as_ref(), &actions);
-    let guard = predicate.as_ref().and_then(Guard::of);
-    let predicate = predicate.filter(|_| guard.is_none());
+    let condition = Condition::of(predicate);
     let principal = if order.speculated() { 0 } else { size };
-    let short = predicate.is_none();
-    let price = price(predicate.as_ref(), &actions, principal);
-    // A clause that takes long must check in between whether it may go on, which these paths do
-    // not.
-    let fits = price <= PORTION as usize;
+    let price = price(condition.program(), &actions, principal);
+    let sizes = Sizes {
+        record: size,
+        principal,
+        price,
+    };
     Ok(Prepared {
         price,
-        guard,
-        tally: Tally::of(&actions).filter(|_| short && size == 0),
-        tally_by: TallyBy::of(&actions).filter(|_| short && size == 0),
-        tally_stack: TallyStack::of(&actions)
-            .filter(|_| short && size == 0 && price <= LIGHT as usize),
-        note: Note::of(&actions)?.filter(|_| short && fits && principal != 0),
-        brief: Brief::of(predicate.as_ref(), &actions)?.filter(|_| fits && size == 0),
-        predicate,
+        body: Body::of(&condition, &actions, sizes)?,
+        condition,
         dynamics,
         reads_user,
         reads_args,

@@ -38,7 +38,7 @@ pub fn run<M: Machine>(
     size_at: impl Fn(&[u8]) -> usize,
     exits: impl Fn() -> bool,
 ) -> Result<End, Failed> {
-    if let Some(predicate) = &clause.predicate {
+    if let Some(predicate) = clause.condition.program() {
         if exec::run(predicate, env).map_err(in_action(0))? == 0 {
             return Ok(End::Done);
         }

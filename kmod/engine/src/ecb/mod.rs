@@ -33,11 +33,8 @@ use crate::mem::Vec;
 use aggregation::Function;
 use dtrace_uapi::ioctl::{RecDesc, RECORD_TIME};
 use dtrace_uapi::types::AggId;
-use fast::condition::Guard;
-use fast::count::{Tally, TallyBy};
-use fast::record::Note;
-use fast::stacks::TallyStack;
-use fast::timing::Brief;
+use fast::condition::Condition;
+use fast::Body;
 use memory::Memory;
 
 /// How an expression's result becomes data.
@@ -161,20 +158,10 @@ pub struct Action {
 /// A clause that is ready to fire.
 #[derive(Debug)]
 pub struct Prepared {
-    /// The condition, if it can be tested before per-firing state is set up.
-    pub guard: Option<Guard>,
-    /// The condition, if there is one and it is not a guard.
-    pub predicate: Option<Program>,
-    /// The only action, if it is `count()` without a key or by the name of the process.
-    pub tally: Option<Tally>,
-    /// The only action, if it is `count()` by a number.
-    pub tally_by: Option<TallyBy>,
-    /// The only action, if it is `count()` by a stack.
-    pub tally_stack: Option<TallyStack>,
-    /// All actions, if they record values that cannot fault.
-    pub note: Option<Note>,
-    /// The whole clause except the guard, if nothing in it can fault.
-    pub brief: Option<Brief>,
+    /// When it runs.
+    pub condition: Condition,
+    /// What it does.
+    pub body: Body,
     /// A program looks up thread-local variables or elements of associative arrays.
     pub dynamics: bool,
     /// It loads user memory.

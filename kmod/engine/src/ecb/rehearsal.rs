@@ -34,10 +34,10 @@ pub struct Missing {
     pub size: usize,
 }
 
-/// Rehearses a clause whose guard is open. Missing memory is noted in `env`. Any fault ends the
+/// Rehearses a clause whose condition may hold. Missing memory is noted in `env`. Any fault ends the
 /// rehearsal.
 pub fn run<M: Machine>(clause: &Prepared, env: &mut Env<'_, M>) -> Result<(), Failed> {
-    if let Some(predicate) = &clause.predicate {
+    if let Some(predicate) = clause.condition.program() {
         if exec::run(predicate, env).map_err(in_action(0))? == 0 {
             return Ok(());
         }

@@ -42,7 +42,7 @@ pub(super) fn counting(actions: &[Action]) -> Option<&Aggregate> {
 
 /// The only action of a clause, if it is `count()` without a key or by the name of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tally {
+pub struct Count {
     /// The aggregation, from 0.
     slot: usize,
     /// Offset of the counter in the entry.
@@ -51,8 +51,8 @@ pub struct Tally {
     name: Option<u32>,
 }
 
-impl Tally {
-    /// Returns the tally that `actions` are, if they are one.
+impl Count {
+    /// Returns the count that `actions` are, if they are one.
     pub fn of(actions: &[Action]) -> Option<Self> {
         let aggregate = counting(actions)?;
         let name = match &*aggregate.keys {
@@ -91,7 +91,7 @@ impl Tally {
 
 /// The only action of a clause, if it is `count()` by a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TallyBy {
+pub struct CountByNumber {
     /// The aggregation.
     id: u32,
     /// Offset of the counter in the entry.
@@ -103,8 +103,8 @@ pub struct TallyBy {
     is_half: bool,
 }
 
-impl TallyBy {
-    /// Returns the tally that `actions` are, if they are one.
+impl CountByNumber {
+    /// Returns the count that `actions` are, if they are one.
     pub fn of(actions: &[Action]) -> Option<Self> {
         let aggregate = counting(actions)?;
         let [key] = &*aggregate.keys else {

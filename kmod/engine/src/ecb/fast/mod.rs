@@ -7,9 +7,11 @@
 //! hold; or a counter is incremented that has no key, or whose key is one built-in variable or a
 //! stack that came before; or some built-in variables are recorded. None of this takes memory or
 //! budget, or can fault, except by an argument that lies in memory. So it is done first, and the
-//! general path is for clauses that need it, and for those that fault. A
-//! [`Guard`](condition::Guard) is the whole condition of its clause, which then has no other. The
-//! others are all that their clause does, which has no condition but a guard.
+//! general path is for clauses that need it, and for those that fault.
+//!
+//! A clause has one [`Condition`] and one [`Body`]. A body other than [`Body::Actions`] is all that
+//! the clause does; only [`Timing`] may have a condition that takes a program, which it tests
+//! itself.
 
 pub mod condition;
 pub mod count;
@@ -17,3 +19,78 @@ pub(super) mod execname;
 pub mod record;
 pub mod stacks;
 pub mod timing;
+
+use super::Action;
+use crate::budget::{LIGHT, PORTION};
+use crate::error::NoMem;
+use condition::Condition;
+use count::{Count, CountByNumber};
+use record::Values;
+use stacks::CountByStack;
+use timing::Timing;
+
+/// What a clause does when its condition holds.
+#[derive(Debug)]
+pub enum Body {
+    /// Counts, without a key or by the name of the process. [`Actions`](Self::Actions) if the key
+    /// differs from the last one.
+    Count(Count),
+    /// Counts by a number. [`Actions`](Self::Actions) if the number is new.
+    CountByNumber(CountByNumber),
+    /// Counts by a stack.
+    CountByStack(CountByStack),
+    /// Records values. [`Actions`](Self::Actions) if an argument cannot be loaded.
+    Record(Values),
+    /// Sets thread-local variables that are numbers, and aggregates without a key.
+    Timing(Timing),
+    /// Whatever the clause's actions are.
+    Actions,
+}
+
+/// The sizes that decide which body a clause may have.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sizes {
+    /// Size of the record, in bytes.
+    pub record: usize,
+    /// Its room in the principal buffer, in bytes.
+    pub principal: usize,
+    /// What the clause takes from the budget, in units.
+    pub price: usize,
+}
+
+impl Body {
+    /// Returns the body of a clause with this condition and these actions.
+    pub(super) fn of(
+        condition: &Condition,
+        actions: &[Action],
+        sizes: Sizes,
+    ) -> Result<Self, NoMem> {
+        // A clause that takes long must check in between whether it may go on, which these paths
+        // do not.
+        if sizes.price > PORTION as usize {
+            return Ok(Self::Actions);
+        }
+        let program = condition.program();
+        if sizes.record != 0 {
+            let records = program.is_none() && sizes.principal != 0;
+            let values = if records { Values::of(actions)? } else { None };
+            return Ok(values.map_or(Self::Actions, Self::Record));
+        }
+        if program.is_none() {
+            if let Some(body) = Self::counting(actions, sizes.price) {
+                return Ok(body);
+            }
+        }
+        let timing = Timing::of(program, actions)?;
+        Ok(timing.map_or(Self::Actions, Self::Timing))
+    }
+
+    fn counting(actions: &[Action], price: usize) -> Option<Self> {
+        let is_light = price <= LIGHT as usize;
+        let by_number = || CountByNumber::of(actions).map(Self::CountByNumber);
+        let by_stack = || CountByStack::of(actions).filter(|_| is_light);
+        (Count::of(actions).map(Self::Count))
+            .or_else(by_number)
+            .or_else(|| by_stack().map(Self::CountByStack))
+    }
+}

@@ -74,10 +74,10 @@ impl Placed {
 
 /// Values that cannot fault, which are all that a clause records.
 #[derive(Debug)]
-pub struct Note(Vec<Placed>);
+pub struct Values(Vec<Placed>);
 
-impl Note {
-    /// Returns the note that `actions` are, if they are one.
+impl Values {
+    /// Returns the values that `actions` record, if they do nothing else.
     pub fn of(actions: &[Action]) -> Result<Option<Self>, NoMem> {
         let mut values = Vec::new();
         for action in actions {
@@ -109,12 +109,12 @@ impl Note {
     }
 }
 
-/// Records `note`, which is all that the clause does. If an argument cannot be loaded, there is no
+/// Records `values`, which is all that the clause does. If an argument cannot be loaded, there is no
 /// record.
 #[inline(always)]
 pub fn record<M: Machine>(
     clause: &Prepared,
-    note: &Note,
+    values: &Values,
     m: &M,
     at: At,
     principal: &mut Principal,
@@ -124,7 +124,7 @@ pub fn record<M: Machine>(
     let Some(room) = begin(clause, m, at, principal, last, size_at) else {
         return Ok(End::Dropped);
     };
-    note.write(principal.bytes(), room.at, m, at)?;
+    values.write(principal.bytes(), room.at, m, at)?;
     principal.commit(room);
     Ok(End::Done)
 }

@@ -32,7 +32,7 @@ pub struct Counted {
 
 /// The only action of a clause, if it is `count()` by a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TallyStack {
+pub struct CountByStack {
     /// The aggregation, from 0.
     slot: usize,
     /// Offset of the counter in the entry.
@@ -46,8 +46,8 @@ pub struct TallyStack {
     action: u32,
 }
 
-impl TallyStack {
-    /// Returns the tally that `actions` are, if they are one.
+impl CountByStack {
+    /// Returns the count that `actions` are, if they are one.
     pub fn of(actions: &[Action]) -> Option<Self> {
         let aggregate = counting(actions)?;
         let [key] = &*aggregate.keys else {

@@ -7,8 +7,8 @@
 //! Most tracing measures how long something takes. That is written with two clauses: one stores the
 //! time in a thread-local variable where it begins, the other aggregates the difference where it
 //! ends. Nothing in them can fault, needs scratch memory or a budget, or writes a record. So they
-//! run here, as moves that need no decoding. A [`Brief`] is the whole clause except a condition on
-//! a built-in variable, which is its [`Guard`](super::condition::Guard).
+//! run here, as moves that need no decoding. A [`Timing`] is the whole clause, except that a
+//! [`QuickTest`](super::condition::QuickTest) comes before it.
 
 use crate::dif::builtins::quick;
 use crate::dif::env::At;
@@ -117,16 +117,16 @@ impl Move {
 
 /// A clause that cannot fault.
 #[derive(Debug)]
-pub struct Brief {
+pub struct Timing {
     /// If set, the clause runs only if this is not 0.
     when: Option<Local>,
     /// One for each of the clause's actions.
     moves: Vec<Move>,
 }
 
-impl Brief {
-    /// Returns the brief clause of this predicate and these actions, if they make one. The caller
-    /// must check that the clause has no record: one without actions may have.
+impl Timing {
+    /// Returns the clause of this predicate and these actions, if they make one. The caller must
+    /// check that the clause has no record: one without actions may have.
     pub fn of(predicate: Option<&Program>, actions: &[Action]) -> Result<Option<Self>, NoMem> {
         let when = match predicate {
             None => None,
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_times_something_is_brief() {
+    fn what_times_something_is_timing() {
         let local = Local::of(VAR).unwrap();
         let note = Move::of(&assign(VAR, Some(Quick::Timestamp)));
         assert_eq!(note, Some(Move::Assign(local, Quick::Timestamp)));
@@ -226,8 +226,8 @@ mod tests {
         let amount = Amount::Since(Quick::Timestamp, local);
         assert_eq!(difference, Some(Move::Aggregate(amount)));
         assert_eq!(Move::of(&assign(VAR, None)), Some(Move::Delete(local)));
-        let brief = Brief::of(Some(&Program::Load(VAR)), &[]).unwrap();
-        assert_eq!(brief.map(|brief| brief.when), Some(Some(local)));
+        let timing = Timing::of(Some(&Program::Load(VAR)), &[]).unwrap();
+        assert_eq!(timing.map(|timing| timing.when), Some(Some(local)));
     }
 
     #[test]
@@ -240,11 +240,13 @@ mod tests {
         for var in [array, bytes] {
             assert_eq!(Move::of(&assign(var, None)), None);
             assert_eq!(Move::of(&sum(Program::Load(var))), None);
-            assert!(Brief::of(Some(&Program::Load(var)), &[]).unwrap().is_none());
+            assert!(Timing::of(Some(&Program::Load(var)), &[])
+                .unwrap()
+                .is_none());
         }
         let steps = || Program::of(Vec::new());
         assert_eq!(Move::of(&Act::Effect(steps())), None);
         assert_eq!(Move::of(&sum(steps())), None);
-        assert!(Brief::of(Some(&steps()), &[]).unwrap().is_none());
+        assert!(Timing::of(Some(&steps()), &[]).unwrap().is_none());
     }
 }

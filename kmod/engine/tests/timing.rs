@@ -121,8 +121,8 @@ proptest! {
     ) {
         // Enough room that a variable may be kept aside, or very little.
         let size = if ample { 1 << 18 } else { SMALL };
-        let (brief, steps) = (tracing(false, size), tracing(true, size));
-        prop_assert_eq!(run(brief, &firings), run(steps, &firings));
+        let (timed, steps) = (tracing(false, size), tracing(true, size));
+        prop_assert_eq!(run(timed, &firings), run(steps, &firings));
     }
 }
 
