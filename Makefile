@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# Every entry point. Recipes are short; scripts/ does the work.
+# Every entry point. Recipes are short; scripts/ and packaging/ do the work.
 
 MAKEFLAGS += --no-print-directory
 SHELL := /bin/bash
@@ -119,11 +119,11 @@ fuzz-vm: modules userland
 
 ##deb|build the Debian source package and binary packages
 deb: setup
-	@scripts/deb
+	@packaging/deb
 
 ##deb-check|install these packages in a clean Debian, boot it, trace, and purge them
 deb-check: deb
-	@scripts/deb-check
+	@packaging/deb-check
 
 ##secure-boot|load the signed module in a machine with Secure Boot
 secure-boot: modules userland
@@ -131,12 +131,12 @@ secure-boot: modules userland
 
 ##install [DESTDIR=DIR] [PREFIX=DIR] [KDIR=DIR]|install module, command, manual etc.
 install:
-	@PREFIX='$(PREFIX)' SIGN_KEY='$(SIGN_KEY)' SIGN_CERT='$(SIGN_CERT)' scripts/install '$(or $(DESTDIR),/)' '$(KDIR)'
+	@PREFIX='$(PREFIX)' SIGN_KEY='$(SIGN_KEY)' SIGN_CERT='$(SIGN_CERT)' packaging/install '$(or $(DESTDIR),/)' '$(KDIR)'
 
 ##install SIGN_KEY=FILE SIGN_CERT=FILE|the same, with a signed module
 
 ##uninstall [DESTDIR=DIR] [PREFIX=DIR] [KDIR=DIR]|remove it; use the same variables
 uninstall:
-	@PREFIX='$(PREFIX)' scripts/install --remove '$(or $(DESTDIR),/)' '$(KDIR)'
+	@PREFIX='$(PREFIX)' packaging/install --remove '$(or $(DESTDIR),/)' '$(KDIR)'
 
 .PHONY: help setup modules userland run shell run-boot cases conformance kernel-debug kunit test-debug quick-debug test-programs demo check test bench models instructions stress soak fuzz fuzz-vm deb deb-check secure-boot install uninstall

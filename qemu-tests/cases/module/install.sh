@@ -3,7 +3,7 @@
 #
 # @limit: 240
 # What `make install` installs works from there, and `make uninstall` leaves nothing.
-install=$(realpath ../../../scripts/install)
+install=$(realpath ../../../packaging/install)
 built=$(cat /run/vm/module)
 export DTRACE_CACHE=${built%/build/*}
 modules=/usr/lib/modules/$(uname -r)

@@ -28,7 +28,7 @@ const MARGIN: u64 = 30;
 pub struct Places {
     /// The directory that `scripts/suite` made.
     pub suite: PathBuf,
-    /// The directory that `scripts/install` filled.
+    /// The directory that `packaging/install` filled.
     pub installed: PathBuf,
     /// This checkout.
     pub top: PathBuf,

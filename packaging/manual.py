@@ -119,7 +119,7 @@ def man(path, name, section):
     """The page for man(1)."""
     out = [
         *('.\\" ' + line for line in LICENCE),
-        f'.\\" Made of {path.name} by scripts/manual.',
+        f'.\\" Made of {path.name} by packaging/manual.',
         f'.TH {name.upper()} {section} "" "DTrace for Linux"',
     ]
     for number, kind, part in blocks(path):
@@ -167,7 +167,7 @@ def options(path, section):
 FILES = {"file": "*", "script": "*.d"}
 LISTED = {"provider": 2, "module": 3}
 POLICIES = {"policy": "ring fill switch", "way": "auto manual", "time": "exec preinit postinit main", "conformance": "a c s t"}
-HEADER = "".join(f"# {line}\n" for line in LICENCE) + "#\n# Made of dtrace.8.md by scripts/manual.\n"
+HEADER = "".join(f"# {line}\n" for line in LICENCE) + "#\n# Made of dtrace.8.md by packaging/manual.\n"
 
 
 def listing(column):
