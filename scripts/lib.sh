@@ -32,7 +32,7 @@ key() {
 }
 
 # The root's packages, without comments.
-packages() { sed 's/#.*//; /^[[:space:]]*$/d' "$top/scripts/packages"; }
+packages() { sed 's/#.*//; /^[[:space:]]*$/d' "$top/scripts/stages/root.packages"; }
 
 root_dir() { echo "$cache/root-$suite-$(key "$top/scripts/stages/root" - "$(packages)")"; }
 
