@@ -83,7 +83,7 @@ quick-debug: modules userland
 
 ##demo|show a tour of one-liners in the virtual machine
 demo: modules userland
-	@scripts/vm run 'exec bash scripts/tour'
+	@scripts/vm run 'exec bash qemu-tests/guest/tour'
 
 ##check|check format, lints and licences
 check: setup
