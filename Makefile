@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# Every entry point. Recipes are short; scripts/ and packaging/ do the work.
+# Every entry point. Recipes are short; scripts/, packaging/ and qemu-tests/runs/ do the work.
 
 MAKEFLAGS += --no-print-directory
 SHELL := /bin/bash
@@ -44,11 +44,11 @@ cases: modules userland
 
 ##conformance [SUITE='WORD…']|run the other DTrace's suite, or its cases by class or path
 conformance: modules userland
-	@scripts/conformance $(SUITE)
+	@qemu-tests/runs/conformance $(SUITE)
 
 ##run-boot D='…'|trace a boot with `dtrace …`, with an initramfs that loads the module first
 run-boot: modules userland
-	@scripts/boot run $(D)
+	@qemu-tests/runs/boot run $(D)
 
 ##kernel-debug|build the kernel for KERNEL=debug: KASAN, lockdep, KUnit (once, 15 minutes)
 kernel-debug:
@@ -66,15 +66,15 @@ test-debug: modules userland
 
 ##stress [SECONDS=60]|trace all functions, system calls and tracepoints at once under load
 stress: modules userland
-	@scripts/stress $(SECONDS)
+	@qemu-tests/runs/stress $(SECONDS)
 
 ##soak [HOURS=1] [OPTIONS='…']|run all kinds of consumers for hours; find leaks and missing events
 soak: modules userland
-	@scripts/soak $(or $(HOURS),1) $(OPTIONS)
+	@qemu-tests/runs/soak $(or $(HOURS),1) $(OPTIONS)
 
 ##test-programs [PROGRAM=PATTERN]|trace large programs; check their results and what probes report
 test-programs: modules userland
-	@scripts/programs '$(PROGRAM)'
+	@qemu-tests/runs/programs '$(PROGRAM)'
 
 ##quick-debug|run the unit tests and the cases that `make test` runs on the debug kernel
 quick-debug: export KERNEL := debug
@@ -95,7 +95,7 @@ test: modules userland
 
 ##bench|measure probe costs in instructions, next to bpftrace and the other DTrace
 bench: modules userland
-	@scripts/bench
+	@qemu-tests/runs/bench
 
 ##models|run lock-free code in every order that the memory model allows
 models: setup
@@ -115,7 +115,7 @@ fuzz: setup
 
 ##fuzz-vm SECONDS=N [SEED=N]|fuzz the devices as several users, who must not harm each other
 fuzz-vm: modules userland
-	@scripts/fuzz-vm '$(SECONDS)' $(SEED)
+	@qemu-tests/runs/fuzz-vm '$(SECONDS)' $(SEED)
 
 ##deb|build the Debian source package and binary packages
 deb: setup
@@ -127,7 +127,7 @@ deb-check: deb
 
 ##secure-boot|load the signed module in a machine with Secure Boot
 secure-boot: modules userland
-	@scripts/secure-boot check
+	@qemu-tests/runs/secure-boot check
 
 ##install [DESTDIR=DIR] [PREFIX=DIR] [KDIR=DIR]|install module, command, manual etc.
 install:

@@ -6,8 +6,8 @@
 //! `cases/AREA/NAME.d` is run as `dtrace -s NAME.d`, `NAME.sh` by bash, with the module loaded.
 //! `NAME.out` is the expected standard output, and `NAME.err`, if it exists, the expected standard
 //! error ([`crate::expect`]). A `PROGRAM.c` in the same folder is compiled beforehand and can be
-//! called by its name (`scripts/case-programs`). Lines in a comment among the first 30 lines of the
-//! source change the defaults:
+//! called by its name (`qemu-tests/case-programs`). Lines in a comment among the first 30 lines of
+//! the source change the defaults:
 //!
 //! | line | meaning | default |
 //! |---|---|---|

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! `conformance [WORD...]`: runs the suite's unit tests, or those whose class or part of whose path
-//! is one of the words, and prints the scoreboard. `scripts/conformance` calls it in the build
-//! root. Cases of class `impl` are run only if named, by a part of their path or by `impl`, but not
-//! by a folder, which is a word that ends in `/`.
+//! is one of the words, and prints the scoreboard. `qemu-tests/runs/conformance` calls it in the
+//! build root. Cases of class `impl` are run only if named, by a part of their path or by `impl`,
+//! but not by a folder, which is a word that ends in `/`.
 //!
 //! Fails if a case differs from `qemu-tests/suite/expected-failures`.
 
@@ -143,5 +143,5 @@ fn wanted(case: &str, words: &[String], classes: &Classes) -> bool {
 fn directory(variable: &str) -> Result<PathBuf, String> {
     std::env::var_os(variable)
         .map(PathBuf::from)
-        .ok_or_else(|| format!("{variable} is not set: call this by scripts/conformance"))
+        .ok_or_else(|| format!("{variable} is not set: call this by qemu-tests/runs/conformance"))
 }

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! `bench [-p PEERS] MODULE [SCENARIO...]`: measures what probes cost, in instructions, of this
-//! project and of the peers in one run, for all scenarios or some. `scripts/bench` calls it in a
-//! machine of one processor whose clock counts instructions, without the module.
+//! project and of the peers in one run, for all scenarios or some. `qemu-tests/runs/bench` calls it
+//! in a machine of one processor whose clock counts instructions, without the module.
 //!
 //! The module is loaded only during its own part, so that the tracers do not disturb each other.
 //! The run fails if the module costs anything while nothing is enabled, or on a system call that is

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! `users-bench MODULE [ROW...]`: measures how long members of the tracing group can hold a
-//! processor, in millions of instructions. `scripts/bench` calls it in a machine of one processor
-//! whose clock counts instructions, without the module.
+//! processor, in millions of instructions. `qemu-tests/runs/bench` calls it in a machine of one
+//! processor whose clock counts instructions, without the module.
 //!
 //! Each row is the worst known case of one kind of work ([`programs`]), in as many tracings as it
 //! takes: the work of a firing until it is ended. What is measured is the longest system call of
