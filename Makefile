@@ -127,7 +127,7 @@ deb-check: deb
 
 ##secure-boot|load the signed module in a machine with Secure Boot
 secure-boot: modules userland
-	@qemu-tests/runs/secure-boot check
+	@qemu-tests/runs/secure-boot
 
 ##install [DESTDIR=DIR] [PREFIX=DIR] [KDIR=DIR]|install module, command, manual etc.
 install:

@@ -15,9 +15,6 @@ set -euo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 cache=${DTRACE_CACHE:-$HOME/.cache/dtrace-linux}
 suite=trixie
-# The kernel command line of an emulated machine. On a busy computer the emulated timer fails the
-# kernel's check of it.
-emulated='console=ttyS0 panic=-1 no_timer_check'
 
 say() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
 die() { say "error: $*"; exit 1; }
