@@ -15,6 +15,10 @@ help:
 setup:
 	@scripts/setup
 
+##kernel-debug|build the kernel for KERNEL=debug: KASAN, lockdep, KUnit (once, 15 minutes)
+kernel-debug:
+	@KERNEL=debug scripts/setup
+
 ##modules [KDIR=DIR]|build dtrace.ko, for the prepared kernel or for the build tree DIR
 ifdef KDIR
 modules:
@@ -28,6 +32,10 @@ endif
 userland: setup
 	@scripts/cargo build -q --release -p dtrace-cmd >&2
 
+##demo|show a tour of one-liners in the virtual machine
+demo: modules userland
+	@scripts/vm run 'exec bash qemu-tests/guest/tour'
+
 ##run CMD='…'|boot the kernel in a virtual machine, load the module, and run the command
 run: export DTRACE_CMD = $(value CMD)
 run: modules userland
@@ -38,31 +46,44 @@ run: modules userland
 shell: modules userland
 	@scripts/vm shell
 
-##cases [FILTER=…]|run the virtual machine's cases in qemu-tests/cases, including slow ones
-cases: modules userland
-	@scripts/vm cases $(FILTER)
-
-##conformance [SUITE='WORD…']|run the other DTrace's suite, or its cases by class or path
-conformance: modules userland
-	@qemu-tests/runs/conformance $(SUITE)
-
 ##run-boot D='…'|trace a boot with `dtrace …`, with an initramfs that loads the module first
 run-boot: modules userland
 	@qemu-tests/runs/boot run $(D)
 
-##kernel-debug|build the kernel for KERNEL=debug: KASAN, lockdep, KUnit (once, 15 minutes)
-kernel-debug:
-	@KERNEL=debug scripts/setup
+##check|check format, lints and licences
+check: setup
+	@scripts/check
+
+##test|run the checks, all crates' tests, the fast cases, and some on the debug kernel
+test: modules userland
+	@scripts/test
+
+##cases [FILTER=…]|run the virtual machine's cases in qemu-tests/cases, including slow ones
+cases: modules userland
+	@scripts/vm cases $(FILTER)
+
+##test-debug [FILTER=…]|run the cases on the debug kernel; a report of its checkers is a failure
+test-debug: export KERNEL := debug
+test-debug: modules userland
+	@scripts/vm cases $(FILTER)
 
 ##kunit|run the module's unit tests in the debug kernel
 kunit: export KERNEL := debug
 kunit: modules
 	@scripts/vm kunit
 
-##test-debug [FILTER=…]|run the cases on the debug kernel; a report of its checkers is a failure
-test-debug: export KERNEL := debug
-test-debug: modules userland
-	@scripts/vm cases $(FILTER)
+##quick-debug|run the unit tests and the cases that `make test` runs on the debug kernel
+quick-debug: export KERNEL := debug
+quick-debug: modules userland
+	@scripts/vm quick
+
+##conformance [SUITE='WORD…']|run the other DTrace's suite, or its cases by class or path
+conformance: modules userland
+	@qemu-tests/runs/conformance $(SUITE)
+
+##secure-boot|load the signed module in a machine with Secure Boot
+secure-boot: modules userland
+	@qemu-tests/runs/secure-boot
 
 ##stress [SECONDS=60]|trace all functions, system calls and tracepoints at once under load
 stress: modules userland
@@ -76,26 +97,13 @@ soak: modules userland
 test-programs: modules userland
 	@qemu-tests/runs/programs '$(PROGRAM)'
 
-##quick-debug|run the unit tests and the cases that `make test` runs on the debug kernel
-quick-debug: export KERNEL := debug
-quick-debug: modules userland
-	@scripts/vm quick
+##fuzz SECONDS=N [TARGET='NAME…']|fuzz the compiler and the engine, N seconds per target
+fuzz: setup
+	@scripts/fuzz '$(SECONDS)' $(TARGET)
 
-##demo|show a tour of one-liners in the virtual machine
-demo: modules userland
-	@scripts/vm run 'exec bash qemu-tests/guest/tour'
-
-##check|check format, lints and licences
-check: setup
-	@scripts/check
-
-##test|run the checks, all crates' tests, the fast cases, and some on the debug kernel
-test: modules userland
-	@scripts/test
-
-##bench|measure probe costs in instructions, next to bpftrace and the other DTrace
-bench: modules userland
-	@qemu-tests/runs/bench
+##fuzz-vm SECONDS=N [SEED=N]|fuzz the devices as several users, who must not harm each other
+fuzz-vm: modules userland
+	@qemu-tests/runs/fuzz-vm '$(SECONDS)' $(SEED)
 
 ##models|run lock-free code in every order that the memory model allows
 models: setup
@@ -109,25 +117,9 @@ instructions: setup
 miri:
 	@scripts/miri $(ARGS)
 
-##fuzz SECONDS=N [TARGET='NAME…']|fuzz the compiler and the engine, N seconds per target
-fuzz: setup
-	@scripts/fuzz '$(SECONDS)' $(TARGET)
-
-##fuzz-vm SECONDS=N [SEED=N]|fuzz the devices as several users, who must not harm each other
-fuzz-vm: modules userland
-	@qemu-tests/runs/fuzz-vm '$(SECONDS)' $(SEED)
-
-##deb|build the Debian source package and binary packages
-deb: setup
-	@packaging/deb
-
-##deb-check|install these packages in a clean Debian, boot it, trace, and purge them
-deb-check: deb
-	@packaging/deb-check
-
-##secure-boot|load the signed module in a machine with Secure Boot
-secure-boot: modules userland
-	@qemu-tests/runs/secure-boot
+##bench|measure probe costs in instructions, next to bpftrace and the other DTrace
+bench: modules userland
+	@qemu-tests/runs/bench
 
 ##install [DESTDIR=DIR] [PREFIX=DIR] [KDIR=DIR]|install module, command, manual etc.
 install:
@@ -138,5 +130,13 @@ install:
 ##uninstall [DESTDIR=DIR] [PREFIX=DIR] [KDIR=DIR]|remove it; use the same variables
 uninstall:
 	@PREFIX='$(PREFIX)' packaging/install --remove '$(or $(DESTDIR),/)' '$(KDIR)'
+
+##deb|build the Debian source package and binary packages
+deb: setup
+	@packaging/deb
+
+##deb-check|install these packages in a clean Debian, boot it, trace, and purge them
+deb-check: deb
+	@packaging/deb-check
 
 .PHONY: help setup modules userland run shell run-boot cases conformance kernel-debug kunit test-debug quick-debug test-programs demo check test bench models instructions stress soak fuzz fuzz-vm deb deb-check secure-boot install uninstall
