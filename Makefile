@@ -9,7 +9,11 @@ SHELL := /bin/bash
 
 ##help|this list
 help:
-	@sed -n 's/^##//p' Makefile | while IFS='|' read -r a b; do printf '  make %-26s %s\n' "$$a" "$$b"; done
+	@sed -n 's/^##//p' Makefile | while IFS='|' read -r a b; do \
+		if [ -n "$$b" ]; then printf '  make %-26s %s\n' "$$a" "$$b"; else printf '\n%s\n' "$$a"; fi; \
+	done
+
+##Set up and build (scripts/)
 
 ##setup|create the build root, fetch the kernel, prepare its Rust metadata (once)
 setup:
@@ -32,6 +36,8 @@ endif
 userland: setup
 	@scripts/cargo build -q --release -p dtrace-cmd >&2
 
+##Run in a virtual machine (scripts/vm, qemu-tests/)
+
 ##demo|show a tour of one-liners in the virtual machine
 demo: modules userland
 	@scripts/vm run 'exec bash qemu-tests/guest/tour'
@@ -49,6 +55,8 @@ shell: modules userland
 ##run-boot D='…'|trace a boot with `dtrace …`, with an initramfs that loads the module first
 run-boot: modules userland
 	@qemu-tests/runs/boot run $(D)
+
+##Test (scripts/, qemu-tests/)
 
 ##check|check format, lints and licences
 check: setup
@@ -85,6 +93,8 @@ conformance: modules userland
 secure-boot: modules userland
 	@qemu-tests/runs/secure-boot
 
+##Test for long, and measure (qemu-tests/runs/, scripts/)
+
 ##stress [SECONDS=60]|trace all functions, system calls and tracepoints at once under load
 stress: modules userland
 	@qemu-tests/runs/stress $(SECONDS)
@@ -120,6 +130,8 @@ miri:
 ##bench|measure probe costs in instructions, next to bpftrace and the other DTrace
 bench: modules userland
 	@qemu-tests/runs/bench
+
+##Install and package (packaging/)
 
 ##install [DESTDIR=DIR] [PREFIX=DIR] [KDIR=DIR]|install module, command, manual etc.
 install:
