@@ -216,6 +216,7 @@ static int dtrace_own_plant(struct dtrace_memory *memory, struct dtrace_carrier 
 	struct dtrace_known *known;
 	u64 at = carrier->spot.address;
 	const u8 breakpoint = DTRACE_BREAKPOINT;
+	u8 shown = carrier->code[0];
 	bool inherits = false;
 	int error;
 
@@ -224,7 +225,6 @@ static int dtrace_own_plant(struct dtrace_memory *memory, struct dtrace_carrier 
 	carrier->missing = dtrace_pen_move(pen, at, true);
 	if (carrier->missing)
 		return -EAGAIN;
-	carrier->shown = carrier->code[0];
 	if (dtrace_pen_sees(pen, at, &breakpoint, 1)) {
 		carrier->joins = uprobes;
 		/* The memory may have inherited a breakpoint from its parent, and keeps it. */
@@ -239,7 +239,7 @@ static int dtrace_own_plant(struct dtrace_memory *memory, struct dtrace_carrier 
 		if (!known && (!dtrace_pen_sees_rest(pen, carrier) || !dtrace_pen_is_debugged(pen)))
 			return 0;
 		if (!known)
-			carrier->shown = DTRACE_BREAKPOINT;
+			shown = DTRACE_BREAKPOINT;
 	} else if (!dtrace_pen_sees(pen, at, carrier->code, carrier->length)) {
 		/*
 		 * Uprobes may have replaced a nop of five bytes by a call, or, from 7.2 on, one of
@@ -258,6 +258,7 @@ static int dtrace_own_plant(struct dtrace_memory *memory, struct dtrace_carrier 
 	if (error)
 		return error;
 	carrier->known = known;
+	carrier->shown = shown;
 	/*
 	 * A guard lets uprobes execute the instructions that they find, so a place where that goes
 	 * wrong must not get one.

@@ -7,7 +7,8 @@
  * Uprobes answer a breakpoint on the way back to the program, and execute many instructions out of
  * line with a second exception. The module is called before them, in the exception itself; if it
  * can execute the instruction there, nothing is left for uprobes to do. If the module is not
- * certain about a breakpoint that uprobes carry, it leaves it to them, and they call it later.
+ * certain about a breakpoint that uprobes carry, it leaves it to them, and they call it later; unless
+ * a debugger has one there too, of which they do not know.
  *
  * A breakpoint is found by memory and address, in a table that is read under RCU. What it was set
  * for may have been unmapped since, and another file's text, with a debugger's breakpoint, mapped
@@ -162,8 +163,9 @@ static noinline enum dtrace_hold dtrace_trap_look(struct dtrace_carrier *carrier
 		return DTRACE_FALLEN;
 	if (dtrace_trap_is_plain(carrier)) {
 		/*
-		 * Odd, so it is no count at which the mappings stand still; and no other thread's.
-		 * If it is still there afterwards, dtrace_carrier_noted() has not been called since.
+		 * Odd, so it is no count at which the mappings stand still. If it is still there
+		 * afterwards, dtrace_carrier_noted() has not been called since; another thread's
+		 * mark must not pass for it, because that may have been made after such a call.
 		 */
 		unsigned int mine = (unsigned int)current->pid << 1 | 1;
 
@@ -306,8 +308,8 @@ static int dtrace_trap_cover(struct dtrace_carrier *carrier, struct pt_regs *reg
 }
 
 /*
- * Answers a breakpoint that we have written and that cannot be answered as usual. No other handler
- * would answer it.
+ * Answers a breakpoint that cannot be answered as usual: one that we have written, which no other
+ * handler would answer, or one that uprobes carry and a debugger covers.
  */
 static noinline int dtrace_trap_defer(struct dtrace_carrier *carrier, struct pt_regs *regs, enum dtrace_hold hold)
 {

@@ -12,6 +12,8 @@
  */
 
 #define _GNU_SOURCE
+#include <err.h>
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -50,6 +52,17 @@ static void *thread(void *result)
 
 static atomic_bool is_over;
 
+/* In small pages. A kernel without huge pages does not know the advice. */
+static void *populated(void)
+{
+	char *area = mmap(NULL, AREA, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (area == MAP_FAILED || (madvise(area, AREA, MADV_NOHUGEPAGE) && errno != EINVAL))
+		err(1, "area");
+	memset(area, 1, AREA);
+	return area;
+}
+
 /* The kernel holds the lock of the mappings while it goes through all pages of the area. */
 static void *changes_mappings(void *area)
 {
@@ -62,7 +75,7 @@ static int program(void)
 {
 	pthread_t ids[THREADS], changes;
 	long results[THREADS] = { 0 }, wrong = 0;
-	void *area = mmap(NULL, AREA, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	void *area = populated();
 
 	while (access("/tmp/go", F_OK))
 		usleep(10000);
