@@ -200,8 +200,8 @@ fn cpus_come_later() {
     assert!(!c.has_buffers(1));
 }
 
-/// Firings for which there is no time, or whose guard cannot be evaluated, are counted also on a CPU
-/// that has no buffers.
+/// Firings for which there is no time, or whose condition cannot be tested, are counted also on a
+/// CPU that has no buffers.
 #[test]
 fn firings_without_buffers_are_counted_however_they_end() {
     let c = Consumer::new(config()).unwrap();

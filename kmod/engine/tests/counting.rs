@@ -102,14 +102,14 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn tallies_count_what_their_steps_count(
+    fn numbers_are_counted_as_their_steps_count_them(
         firings in prop::collection::vec((0..4usize, 0..12u64, prop::bool::weighted(0.05)), 1..200),
         ample in any::<bool>(),
     ) {
         let size = if ample { 1 << 18 } else { SMALL };
-        let (tallies, steps) = (tracing(false, size), tracing(true, size));
+        let (counts, steps) = (tracing(false, size), tracing(true, size));
         let whole = |bench| run(bench, &firings).into_iter().map(|(data, drops)| (clear_gaps(data), drops));
-        prop_assert!(whole(tallies).eq(whole(steps)));
+        prop_assert!(whole(counts).eq(whole(steps)));
     }
 
     #[test]
@@ -118,7 +118,7 @@ proptest! {
         ample in any::<bool>(),
     ) {
         let size = if ample { 1 << 18 } else { SMALL };
-        let (tallies, steps) = (tracing_stacks(false, size), tracing_stacks(true, size));
-        prop_assert_eq!(run(tallies, &firings), run(steps, &firings));
+        let (counts, steps) = (tracing_stacks(false, size), tracing_stacks(true, size));
+        prop_assert_eq!(run(counts, &firings), run(steps, &firings));
     }
 }

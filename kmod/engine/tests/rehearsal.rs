@@ -144,13 +144,13 @@ fn a_clause_that_does_not_run_misses_nothing() {
 #[test]
 fn an_argument_may_lie_in_user_memory() {
     let record = |text: &str| vec![action(Action::Difexpr, asm_with(text, int(8), &[]))];
-    let guard = asm("ldgs arg0, %r1\n ret %r1");
+    let test = asm("ldgs arg0, %r1\n ret %r1");
     let sum = action(
         Action::Sum,
         asm_with("ldgs arg2, %r1\n ret %r1", int(8), &[]),
     );
     let b = bench(vec![
-        clause(Some(guard), record("ldgs pid, %r1\n ret %r1")),
+        clause(Some(test), record("ldgs pid, %r1\n ret %r1")),
         clause(None, record("ldgs arg9, %r1\n ret %r1")),
         clause(None, record("setx 3, %r1\n ldga args, %r1, %r2\n ret %r2")),
         clause(

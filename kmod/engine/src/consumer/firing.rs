@@ -4,8 +4,8 @@
 //! Firing: records what an ECB requests, by the cheapest path that can do it.
 //!
 //! A condition on one built-in variable is tested before the CPU's state is claimed. Then the
-//! clause's body says which path can do it. A fast path that cannot complete has recorded nothing,
-//! and the general one starts anew.
+//! clause's body says which path can do it. A count or a record that cannot be made has changed
+//! nothing, and the general path starts anew.
 
 use super::run::{CpuState, Run, Work};
 use super::{Activity, Config, Consumer, Ecb, FaultReport};
@@ -109,16 +109,18 @@ impl Consumer {
             return None;
         }
         let clause: &Prepared = run.clauses.get(clause)?;
-        let at = At {
+        // Made twice, so that it is in registers while the condition is tested.
+        let at = || At {
             cpu: cpu.index(),
             epid: ecb.epid,
             probe,
         };
-        match clause.condition.may_hold(m, at) {
+        match clause.condition.may_hold(m, at()) {
             Ok(true) => {}
             Ok(false) => return None,
-            Err(bad) => return self.untested(run, cpu, at, bad),
+            Err(bad) => return self.untested(run, cpu, at(), bad),
         }
+        let at = at();
         // The code that claims a CPU prevents nested claims, and counts the firings that this
         // costs. `miss` counts a CPU without memory.
         let Some(mut state) = run.cpus.enter(cpu) else {
@@ -126,12 +128,13 @@ impl Consumer {
             return None;
         };
         let state = &mut *state;
-        match &clause.body {
-            Body::Count(count) => {
-                if count.count(m, &mut state.out) {
-                    return None;
-                }
+        // By far the most frequent body.
+        if let Body::Count(count) = &clause.body {
+            if count.count(m, &mut state.out) {
+                return None;
             }
+        }
+        match &clause.body {
             Body::CountByNumber(count) => {
                 if count.count(m, at, &mut state.out) {
                     return None;
@@ -152,7 +155,7 @@ impl Consumer {
                 let failed = self.run_timing(run, clause, timing, state, m, at).err()?;
                 return self.failed(failed, at, &mut state.out);
             }
-            Body::Actions => {}
+            Body::Count(_) | Body::Actions => {}
         }
         self.run_clause(run, clause, state, m, at)
     }
@@ -207,8 +210,8 @@ impl Consumer {
         true
     }
 
-    /// The rest of [`fire`](Self::fire) for a clause that times something, in which hardly anything can fault.
-    /// Returns whether the clause's condition holds.
+    /// The rest of [`fire`](Self::fire) for a clause that times something, in which hardly anything
+    /// can fault. Returns whether the clause's condition holds.
     #[inline(never)]
     fn run_timing<M: Machine>(
         &self,

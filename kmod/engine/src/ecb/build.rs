@@ -7,7 +7,7 @@
 
 use super::aggregation::Function;
 use super::fast::condition::Condition;
-use super::fast::{Body, Sizes};
+use super::fast::{Body, Extent};
 use super::layout::{alignment, Layout};
 use super::memory::Memory;
 use super::order::Order;
@@ -176,14 +176,14 @@ pub fn build(clause: &Clause, cx: &Context<'_>, shared: &mut Shared) -> Result<P
     let condition = Condition::of(predicate);
     let principal = if order.speculated() { 0 } else { size };
     let price = price(condition.program(), &actions, principal);
-    let sizes = Sizes {
+    let extent = Extent {
         record: size,
         principal,
         price,
     };
     Ok(Prepared {
         price,
-        body: Body::of(&condition, &actions, sizes)?,
+        body: Body::of(&condition, &actions, extent)?,
         condition,
         dynamics,
         reads_user,

@@ -34,8 +34,8 @@ pub struct Missing {
     pub size: usize,
 }
 
-/// Rehearses a clause whose condition may hold. Missing memory is noted in `env`. Any fault ends the
-/// rehearsal.
+/// Rehearses a clause whose condition may hold. Missing memory is noted in `env`. Any fault ends
+/// the rehearsal.
 pub fn run<M: Machine>(clause: &Prepared, env: &mut Env<'_, M>) -> Result<(), Failed> {
     if let Some(predicate) = clause.condition.program() {
         if exec::run(predicate, env).map_err(in_action(0))? == 0 {

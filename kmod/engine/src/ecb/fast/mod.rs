@@ -1,13 +1,15 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Fast paths, which run before per-firing state is set up.
+//! Fast paths.
 //!
 //! Most firings of most clauses do next to nothing. A condition on one built-in variable does not
 //! hold; or a counter is incremented that has no key, or whose key is one built-in variable or a
 //! stack that came before; or some built-in variables are recorded. None of this takes memory or
-//! budget, or can fault, except by an argument that lies in memory. So it is done first, and the
-//! general path is for clauses that need it, and for those that fault.
+//! budget, or can fault, except by an argument that lies in memory. So it is done before per-firing
+//! state is set up, and the general path is for clauses that need it, and for those that fault.
+//! Clauses that time something, and stacks that did not come before, need a part of that state and
+//! are done by themselves.
 //!
 //! A clause has one [`Condition`] and one [`Body`]. A body other than [`Body::Actions`] is all that
 //! the clause does; only [`Timing`] may have a condition that takes a program, which it tests
@@ -33,9 +35,10 @@ use timing::Timing;
 #[derive(Debug)]
 pub enum Body {
     /// Counts, without a key or by the name of the process. [`Actions`](Self::Actions) if the key
-    /// differs from the last one.
+    /// differs from the last one, or there was none.
     Count(Count),
-    /// Counts by a number. [`Actions`](Self::Actions) if the number is new.
+    /// Counts by a number. [`Actions`](Self::Actions) if the number is new or cannot
+    /// be loaded.
     CountByNumber(CountByNumber),
     /// Counts by a stack.
     CountByStack(CountByStack),
@@ -47,9 +50,9 @@ pub enum Body {
     Actions,
 }
 
-/// The sizes that decide which body a clause may have.
+/// What decides which body a clause may have.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sizes {
+pub(super) struct Extent {
     /// Size of the record, in bytes.
     pub record: usize,
     /// Its room in the principal buffer, in bytes.
@@ -63,21 +66,21 @@ impl Body {
     pub(super) fn of(
         condition: &Condition,
         actions: &[Action],
-        sizes: Sizes,
+        extent: Extent,
     ) -> Result<Self, NoMem> {
         // A clause that takes long must check in between whether it may go on, which these paths
         // do not.
-        if sizes.price > PORTION as usize {
+        if extent.price > PORTION as usize {
             return Ok(Self::Actions);
         }
         let program = condition.program();
-        if sizes.record != 0 {
-            let records = program.is_none() && sizes.principal != 0;
+        if extent.record != 0 {
+            let records = program.is_none() && extent.principal != 0;
             let values = if records { Values::of(actions)? } else { None };
             return Ok(values.map_or(Self::Actions, Self::Record));
         }
         if program.is_none() {
-            if let Some(body) = Self::counting(actions, sizes.price) {
+            if let Some(body) = Self::counting(actions, extent.price) {
                 return Ok(body);
             }
         }

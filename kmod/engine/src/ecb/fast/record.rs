@@ -109,8 +109,8 @@ impl Values {
     }
 }
 
-/// Records `values`, which is all that the clause does. If an argument cannot be loaded, there is no
-/// record.
+/// Records `values`, which is all that the clause does. If an argument cannot be loaded, there is
+/// no record.
 #[inline(always)]
 pub fn record<M: Machine>(
     clause: &Prepared,
