@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::asm::{asm, asm_with, bytes, int, string};
+use common::asm::{asm, asm_with, bytes, call_text, int, string};
 use common::{action, clause, config, str_at, u64_at, Bench, Steps};
 use dtrace_engine::{Activity, Consumer, FaultReport, Machine, Privileges, Which};
 use dtrace_uapi::action::Action;
@@ -48,27 +48,6 @@ fn bench(text: &str, is_string: bool) -> Bench {
         .get_mut()
         .insert(USTR, b"from user space\0 and beyond".to_vec());
     b
-}
-
-/// Returns a program that calls `subr`. An argument is a number, or `"text"` for a string.
-fn call_text(subr: &str, args: &[&str]) -> String {
-    let mut text = String::new();
-    for (i, arg) in args.iter().enumerate() {
-        let inner = arg.strip_prefix('"').and_then(|arg| arg.strip_suffix('"'));
-        let set = match inner {
-            Some(inner) => {
-                let escaped = inner.replace('\\', "\\\\").replace('"', "\\\"");
-                format!("sets \"{escaped}\"")
-            }
-            None => format!("setx {arg}"),
-        };
-        text += &format!("{set}, %r{}\n", i + 1);
-    }
-    text += "flushts\n";
-    for i in 0..args.len() {
-        text += &format!("pushtv ctf, %r0, %r{}\n", i + 1);
-    }
-    text + &format!("call {subr}, %r1\n ret %r1")
 }
 
 fn str_of(subr: &str, args: &[&str]) -> String {

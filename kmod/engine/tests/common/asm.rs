@@ -51,3 +51,21 @@ pub fn asm_with(text: &str, rtype: DifType, vars: &[DifVar]) -> Difo {
 pub fn asm(text: &str) -> Difo {
     asm_with(text, int(8), &[])
 }
+
+/// Returns a program that calls `subr`, by name or number, and returns its result. An argument is a
+/// number, or `"text"` for a string.
+pub fn call_text(subr: &str, args: &[&str]) -> String {
+    let mut text = "flushts\n".to_string();
+    for arg in args {
+        let inner = arg.strip_prefix('"').and_then(|arg| arg.strip_suffix('"'));
+        let set = match inner {
+            Some(inner) => {
+                let escaped = inner.replace('\\', "\\\\").replace('"', "\\\"");
+                format!("sets \"{escaped}\"")
+            }
+            None => format!("setx {arg}"),
+        };
+        text += &format!("{set}, %r1\n pushtv ctf, %r0, %r1\n");
+    }
+    text + &format!("call {subr}, %r1\n ret %r1")
+}

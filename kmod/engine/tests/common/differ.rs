@@ -17,11 +17,13 @@ use dtrace_engine::dif::{reference, verify};
 use dtrace_engine::dof::Difo;
 use dtrace_engine::mem::shared::Shared;
 use dtrace_engine::mem::Vec as EVec;
+use dtrace_engine::spec::Speculations;
 use dtrace_engine::var::dynamic::Dynamics;
 use dtrace_engine::var::statics::Table;
 use dtrace_engine::{Privileges, UserWalk};
 use dtrace_uapi::dif::{Instr, Op};
 use dtrace_uapi::types::DifVar;
+use std::collections::BTreeMap;
 
 /// Size of strings in bytes.
 pub const STRSIZE: usize = 32;
@@ -77,7 +79,10 @@ const UNITS_SPENT: usize = (4 << 20) - (1 << 20);
 #[derive(Debug, PartialEq)]
 pub struct Outcome {
     pub result: Result<u64, Stopped>,
-    scratch: Vec<u8>,
+    /// Scratch memory as far as it is in use.
+    pub scratch: Vec<u8>,
+    /// The memory of the process.
+    pub user: BTreeMap<u64, Vec<u8>>,
     locals: Vec<u8>,
     globals: Vec<u8>,
     /// Word indexes and values of the nonzero words of dynamic variables.
@@ -86,20 +91,27 @@ pub struct Outcome {
     random: u64,
 }
 
+/// What the engine knows about the firing in which a program runs. No number of it is 0.
+pub const AT: At = At {
+    cpu: 1,
+    epid: 3,
+    probe: 4,
+};
+
 fn outcome(
+    m: TestMachine,
     difo: &Difo,
     table: &Table,
     key_size: usize,
     kernel: bool,
     run: impl FnOnce(&mut Env<'_, TestMachine>) -> Result<u64, Stopped>,
 ) -> Outcome {
-    let m = machine();
     let core = Core {
         ustacks: UserWalk::default(),
         strings: EVec::copy_of(&difo.strings).unwrap(),
         globals: Shared::new(table.globals_size()).unwrap(),
-        dynamics: Some(Dynamics::new(16384, 16 + key_size, table.data_max(), 64, 1, 7).unwrap()),
-        speculations: None,
+        dynamics: Some(Dynamics::new(16384, 16 + key_size, table.data_max(), 64, 2, 7).unwrap()),
+        speculations: Some(Speculations::new(2).unwrap()),
         strsize: STRSIZE,
         kernel,
         kernel_memory: kernel,
@@ -115,11 +127,7 @@ fn outcome(
         m: &m,
         core: &core,
         vm: &mut vm,
-        at: At {
-            cpu: 0,
-            epid: 3,
-            probe: 4,
-        },
+        at: AT,
         rehearsal: None,
     });
     let all = |shared: &Shared| {
@@ -130,6 +138,7 @@ fn outcome(
     Outcome {
         result,
         scratch: vm.scratch[..vm.used].to_vec(),
+        user: m.user.take(),
         locals: vm.locals.to_vec(),
         globals: all(&core.globals),
         values: all(core.dynamics.as_ref().unwrap().values())
@@ -163,6 +172,15 @@ pub fn both(difo: &Difo, kernel: bool) -> Option<(Outcome, Outcome)> {
 
 /// Runs a program in both ways. The error is the verifier's, as text.
 pub fn verified(difo: &Difo, rights: Rights) -> Result<(Outcome, Outcome), String> {
+    verified_on(machine, difo, rights)
+}
+
+/// Runs a program in both ways, each on a new machine. The error is the verifier's, as text.
+pub fn verified_on(
+    machine: impl Fn() -> TestMachine,
+    difo: &Difo,
+    rights: Rights,
+) -> Result<(Outcome, Outcome), String> {
     let kernel = rights != Rights::User;
     let cx = verify::Context {
         privileges: Privileges {
@@ -190,10 +208,10 @@ pub fn verified(difo: &Difo, rights: Rights) -> Result<(Outcome, Outcome), Strin
         kernel,
     };
     let program = prepare(difo, &cx).unwrap();
-    let a = outcome(difo, &table, facts.key_size, kernel, |env| {
+    let a = outcome(machine(), difo, &table, facts.key_size, kernel, |env| {
         exec::run(&program, env)
     });
-    let b = outcome(difo, &table, facts.key_size, kernel, |env| {
+    let b = outcome(machine(), difo, &table, facts.key_size, kernel, |env| {
         reference::run(difo, &cx, env)
     });
     Ok((a, b))

@@ -231,7 +231,7 @@ impl Machine for TestMachine {
         2
     }
     fn ipl(&self) -> u32 {
-        0
+        6
     }
     fn caller(&self) -> u64 {
         0xffff_ffff_8100_0000
