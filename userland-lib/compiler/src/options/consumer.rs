@@ -82,21 +82,77 @@ impl Word for Frames {
         &[("names", Self::Names), ("buildid", Self::BuildId)];
 }
 
-/// Accesses the field of a switch.
-type Switch = fn(&mut ConsumerOptions) -> &mut bool;
+/// What is known of an option.
+struct Row {
+    /// Its name, which is its field's.
+    name: &'static str,
+    /// Sets it. `None` if the value does not follow its syntax.
+    set: fn(&mut ConsumerOptions, Option<&str>) -> Option<()>,
+    /// Returns its number in saved options, unless it has its default.
+    saved: fn(&ConsumerOptions) -> Option<u64>,
+    /// Sets it to a number of saved options.
+    adopt: fn(&mut ConsumerOptions, u64),
+}
 
-/// The switches, by name.
-const SWITCHES: &[(&str, Switch)] = &[
-    ("aggpercpu", |o| &mut o.aggpercpu),
-    ("inlines", |o| &mut o.inlines),
-    ("mangled", |o| &mut o.mangled),
-    ("noresolve", |o| &mut o.noresolve),
-    ("quietresize", |o| &mut o.quietresize),
+/// The row of a switch.
+macro_rules! switch {
+    ($field:ident) => {
+        Row {
+            name: stringify!($field),
+            set: |options, value| {
+                options.$field = parse_flag(value)?;
+                Some(())
+            },
+            saved: |options| options.$field.then_some(1),
+            adopt: |options, _| options.$field = true,
+        }
+    };
+}
+
+/// Every option, by name.
+const ROWS: &[Row] = &[
+    switch!(aggpercpu),
+    Row {
+        name: "encoding",
+        set: |options, value| {
+            options.encoding = Some(Encoding::named(value?)?);
+            Some(())
+        },
+        saved: |options| options.encoding?.number(),
+        adopt: |options, number| options.encoding = Encoding::numbered(number),
+    },
+    Row {
+        name: "frames",
+        set: |options, value| {
+            options.frames = Frames::named(value?)?;
+            Some(())
+        },
+        saved: |options| {
+            let frames = Some(options.frames).filter(|frames| *frames != Frames::default());
+            frames?.number()
+        },
+        adopt: |options, number| options.frames = Frames::numbered(number).unwrap_or_default(),
+    },
+    switch!(inlines),
+    switch!(mangled),
+    switch!(noresolve),
+    Row {
+        name: "printsize",
+        set: |options, value| {
+            options.printsize = bytes(parse_size(value?)?);
+            Some(())
+        },
+        saved: |options| {
+            let size = Some(options.printsize).filter(|size| *size != PRINTSIZE_DEFAULT);
+            Some(size? as u64)
+        },
+        adopt: |options, number| options.printsize = bytes(number),
+    },
+    switch!(quietresize),
 ];
 
-const PRINTSIZE: &str = "printsize";
-const ENCODING: &str = "encoding";
-const FRAMES: &str = "frames";
+/// Default of `printsize`, bytes.
+const PRINTSIZE_DEFAULT: usize = 8192;
 
 impl Default for ConsumerOptions {
     fn default() -> Self {
@@ -104,7 +160,7 @@ impl Default for ConsumerOptions {
             aggpercpu: false,
             noresolve: false,
             unnumbered: false,
-            printsize: 8192,
+            printsize: PRINTSIZE_DEFAULT,
             quietresize: false,
             mangled: false,
             inlines: false,
@@ -121,62 +177,32 @@ impl ConsumerOptions {
         name: &str,
         value: Option<&str>,
     ) -> Option<Result<(), OptionError>> {
-        if name == PRINTSIZE {
-            let size = value.and_then(parse_size).ok_or(OptionError::Value);
-            return Some(size.map(|size| self.printsize = bytes(size)));
-        }
-        if name == ENCODING {
-            let encoding = value.and_then(Encoding::named).ok_or(OptionError::Value);
-            return Some(encoding.map(|encoding| self.encoding = Some(encoding)));
-        }
-        if name == FRAMES {
-            let frames = value.and_then(Frames::named).ok_or(OptionError::Value);
-            return Some(frames.map(|frames| self.frames = frames));
-        }
-        let (_, switch) = SWITCHES.iter().find(|(known, _)| *known == name)?;
-        let on = parse_flag(value).ok_or(OptionError::Value);
-        Some(on.map(|on| *switch(self) = on))
+        let row = ROWS.iter().find(|row| row.name == name)?;
+        Some((row.set)(self, value).ok_or(OptionError::Value))
     }
 
     /// Returns the options that differ from their defaults, by name, for [`adopt`](Self::adopt).
-    pub(super) fn saved(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        let mut all = self.clone();
-        let on = SWITCHES.iter().filter(|(_, switch)| *switch(&mut all));
-        let mut saved: Vec<_> = on.map(|(name, _)| (*name, 1)).collect();
-        if self.printsize != Self::default().printsize {
-            saved.push((PRINTSIZE, self.printsize as u64));
-        }
-        let encoding = self.encoding.and_then(Encoding::number);
-        saved.extend(encoding.map(|number| (ENCODING, number)));
-        let frames = Some(self.frames).filter(|frames| *frames != Frames::default());
-        saved.extend(
-            frames
-                .and_then(Frames::number)
-                .map(|number| (FRAMES, number)),
-        );
-        saved.into_iter()
+    pub(super) fn saved(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        ROWS.iter()
+            .filter_map(|row| Some((row.name, (row.saved)(self)?)))
     }
 
     /// Takes over the options with which tracing was begun, except those that differ from their
     /// defaults here.
     pub(super) fn adopt(&mut self, saved: &BTreeMap<String, u64>) {
-        for (name, switch) in SWITCHES {
-            *switch(self) |= saved.contains_key(*name);
-        }
-        if self.printsize == Self::default().printsize {
-            let size = saved.get(PRINTSIZE).map(|size| bytes(*size));
-            self.printsize = size.unwrap_or(self.printsize);
-        }
-        let encoding = saved.get(ENCODING);
-        self.encoding = self
-            .encoding
-            .or(encoding.and_then(|number| Encoding::numbered(*number)));
-        if self.frames == Frames::default() {
-            let frames = saved.get(FRAMES);
-            let frames = frames.and_then(|number| Frames::numbered(*number));
-            self.frames = frames.unwrap_or_default();
+        for row in ROWS {
+            match (saved.get(row.name), (row.saved)(self)) {
+                (Some(number), None) => (row.adopt)(self, *number),
+                _ => {}
+            }
         }
     }
+}
+
+/// Returns the names of all options of the consumer.
+#[cfg(test)]
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    ROWS.iter().map(|row| row.name)
 }
 
 /// Converts a size to a number of bytes of memory.

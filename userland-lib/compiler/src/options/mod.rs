@@ -356,17 +356,7 @@ impl Options {
 #[cfg(test)]
 fn tracing_options() -> impl Iterator<Item = &'static str> {
     let contract = option::NAMES.iter().filter(|(opt, _)| *opt != Opt::Zone);
-    let consumers = [
-        "aggpercpu",
-        "encoding",
-        "frames",
-        "inlines",
-        "mangled",
-        "noresolve",
-        "printsize",
-        "quietresize",
-    ];
-    contract.map(|(_, name)| *name).chain(consumers)
+    contract.map(|(_, name)| *name).chain(consumer::names())
 }
 
 #[cfg(test)]
