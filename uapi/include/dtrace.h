@@ -106,6 +106,11 @@
 #define DTRACE_JSTACKSTRSIZE_DEFAULT 512
 
 /*
+ Default of `stackindent`.
+ */
+#define DTRACE_STACKINDENT_DEFAULT 14
+
+/*
  Default of `cleanrate`, ns.
  */
 #define DTRACE_CLEANRATE_DEFAULT 9900990
@@ -121,9 +126,14 @@
 #define DTRACE_CLEANRATE_MAX 60000000000
 
 /*
- Default of `aggrate`, `statusrate` and `switchrate`, ns.
+ Default of `aggrate` and `statusrate`, ns.
  */
 #define DTRACE_RATE_DEFAULT 1000000000
+
+/*
+ Default of `switchrate`, ns. While buffers fill, dtrace(8) reads records more often.
+ */
+#define DTRACE_SWITCHRATE_DEFAULT 40000000
 
 /*
  Maximum of `statusrate`, ns.

@@ -55,14 +55,18 @@ pub const USTACKFRAMES_DEFAULT: u64 = 100;
 pub const JSTACKFRAMES_DEFAULT: u64 = 50;
 /// Default of `jstackstrsize`, bytes.
 pub const JSTACKSTRSIZE_DEFAULT: u64 = 512;
+/// Default of `stackindent`.
+pub const STACKINDENT_DEFAULT: u64 = 14;
 /// Default of `cleanrate`, ns.
 pub const CLEANRATE_DEFAULT: u64 = 9_900_990;
 /// Minimum of `cleanrate`, ns.
 pub const CLEANRATE_MIN: u64 = 200_000;
 /// Maximum of `cleanrate`, ns.
 pub const CLEANRATE_MAX: u64 = 60_000_000_000;
-/// Default of `aggrate`, `statusrate` and `switchrate`, ns.
+/// Default of `aggrate` and `statusrate`, ns.
 pub const RATE_DEFAULT: u64 = 1_000_000_000;
+/// Default of `switchrate`, ns. While buffers fill, dtrace(8) reads records more often.
+pub const SWITCHRATE_DEFAULT: u64 = 40_000_000;
 /// Maximum of `statusrate`, ns.
 pub const STATUSRATE_MAX: u64 = 10_000_000_000;
 

@@ -3,8 +3,10 @@
 
 //! Options that a consumer sets in `OPTDESC` sections of DOF.
 //!
-//! The numbers up to `zone` are those of illumos; 200 and above are specific to Linux.
+//! The numbers up to `zone` are those of illumos; 200 and above are specific to Linux. Who reads an
+//! option and what holds without it is in one row for each, which both sides ask.
 
+use crate::limits;
 use crate::numbered::numbered;
 use zerocopy_derive::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
 
@@ -170,7 +172,78 @@ pub const NAMES: &[(Opt, &str)] = &[
 
 numbered!(Opt: u32, "option", NAMES);
 
+/// Who reads an option.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reader {
+    /// The kernel, and perhaps the consumer too.
+    Kernel,
+    /// The consumer alone, but it tells the kernel, which keeps the value.
+    Told,
+    /// The consumer alone.
+    Consumer,
+    /// Nobody: it is refused.
+    Nobody,
+}
+
 impl Opt {
+    /// Its row: who reads it, and what holds if it is not set.
+    const fn row(self) -> (Reader, u64) {
+        use Reader::{Consumer, Kernel, Nobody, Told};
+        match self {
+            Self::Bufsize | Self::Aggsize => (Kernel, limits::BUFSIZE_DEFAULT),
+            Self::Bufpolicy => (Kernel, BUFPOLICY_SWITCH),
+            Self::Bufresize => (Kernel, BUFRESIZE_AUTO),
+            Self::Dynvarsize => (Kernel, limits::DYNVARSIZE_DEFAULT),
+            Self::Specsize => (Kernel, limits::SPECSIZE_DEFAULT),
+            Self::Nspec => (Kernel, limits::NSPEC_DEFAULT),
+            Self::Strsize => (Kernel, limits::STRSIZE_DEFAULT),
+            Self::Cleanrate => (Kernel, limits::CLEANRATE_DEFAULT),
+            Self::Stackframes => (Kernel, limits::STACKFRAMES_DEFAULT),
+            Self::Ustackframes => (Kernel, limits::USTACKFRAMES_DEFAULT),
+            Self::Jstackframes => (Kernel, limits::JSTACKFRAMES_DEFAULT),
+            Self::Jstackstrsize => (Kernel, limits::JSTACKSTRSIZE_DEFAULT),
+            Self::Ustackmode => (Kernel, USTACKMODE_AUTO),
+            Self::Cpu | Self::Grabanon | Self::Destructive | Self::Scratchsize | Self::Noloops => {
+                (Kernel, UNSET)
+            }
+            Self::Aggrate | Self::Statusrate => (Told, limits::RATE_DEFAULT),
+            Self::Switchrate => (Told, limits::SWITCHRATE_DEFAULT),
+            Self::Temporal => (Told, UNSET),
+            Self::Stackindent => (Consumer, limits::STACKINDENT_DEFAULT),
+            Self::Flowindent
+            | Self::Quiet
+            | Self::Rawbytes
+            | Self::Aggsortkey
+            | Self::Aggsortrev
+            | Self::Aggsortpos
+            | Self::Aggsortkeypos
+            | Self::Agghist
+            | Self::Aggpack
+            | Self::Aggzoom => (Consumer, UNSET),
+            Self::Zone => (Nobody, UNSET),
+        }
+    }
+
+    /// The value that holds if none is set; [`UNSET`] if there is none, as for a switch.
+    pub const fn usual(self) -> u64 {
+        self.row().1
+    }
+
+    /// Whether the kernel reads it.
+    pub const fn is_kernels(self) -> bool {
+        matches!(self.row().0, Reader::Kernel)
+    }
+
+    /// Whether a consumer tells the kernel of it.
+    pub const fn is_told(self) -> bool {
+        matches!(self.row().0, Reader::Kernel | Reader::Told)
+    }
+
+    /// Whether anybody reads it. The others are refused.
+    pub const fn is_read(self) -> bool {
+        !matches!(self.row().0, Reader::Nobody)
+    }
+
     /// The index of the option in an array of [`COUNT`] values.
     #[inline]
     pub fn place(self) -> usize {

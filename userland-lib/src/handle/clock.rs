@@ -10,7 +10,7 @@
 //! once a second, and drop records when a burst fills the buffers in less time.
 
 use dtrace_compiler::options::Options;
-use dtrace_uapi::limits::RATE_DEFAULT;
+use dtrace_uapi::limits::{RATE_DEFAULT, SWITCHRATE_DEFAULT};
 use dtrace_uapi::option::Opt;
 use std::time::{Duration, Instant};
 
@@ -48,7 +48,7 @@ pub struct Pace(u64);
 impl Pace {
     /// The interval without load, ns. A buffer of the default size holds what a burst of a million
     /// short records per second adds in this time.
-    const SLOWEST: u64 = 40_000_000;
+    const SLOWEST: u64 = SWITCHRATE_DEFAULT;
     /// The interval under the greatest load, ns.
     const FASTEST: u64 = 1_000_000;
 

@@ -1,19 +1,13 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Options: their valid values and their defaults.
+//! Options: their valid values. Their defaults are in `uapi`, with who reads them.
 
 use super::Privileges;
 use crate::budget::{MOVED, UNITS};
 use crate::error::{Errno, Reason};
-use dtrace_uapi::limits::{
-    BUFSIZE_DEFAULT, CLEANRATE_DEFAULT, CLEANRATE_MAX, CLEANRATE_MIN, DYNVARSIZE_DEFAULT,
-    JSTACKFRAMES_DEFAULT, JSTACKSTRSIZE_DEFAULT, NSPEC_DEFAULT, RATE_DEFAULT, SPECSIZE_DEFAULT,
-    STACKFRAMES_DEFAULT, STATUSRATE_MAX, STRSIZE_DEFAULT, USTACKFRAMES_DEFAULT,
-};
-use dtrace_uapi::option::{
-    Opt, BUFPOLICY_SWITCH, BUFRESIZE_AUTO, COUNT, UNSET, USTACKMODE_AUTO, USTACKMODE_TOLD,
-};
+use dtrace_uapi::limits::{CLEANRATE_MAX, CLEANRATE_MIN, STATUSRATE_MAX};
+use dtrace_uapi::option::{Opt, BUFPOLICY_SWITCH, COUNT, UNSET, USTACKMODE_TOLD};
 
 /// Maximum size of a string, in bytes. It is also the maximum work between two looks at the budget
 /// in code that works on strings.
@@ -61,27 +55,6 @@ impl Default for Options {
     }
 }
 
-/// Returns the default value of an option.
-fn default(option: Opt) -> u64 {
-    match option {
-        Opt::Bufsize | Opt::Aggsize => BUFSIZE_DEFAULT,
-        Opt::Bufpolicy => BUFPOLICY_SWITCH,
-        Opt::Bufresize => BUFRESIZE_AUTO,
-        Opt::Ustackmode => USTACKMODE_AUTO,
-        Opt::Dynvarsize => DYNVARSIZE_DEFAULT,
-        Opt::Specsize => SPECSIZE_DEFAULT,
-        Opt::Nspec => NSPEC_DEFAULT,
-        Opt::Strsize => STRSIZE_DEFAULT,
-        Opt::Cleanrate => CLEANRATE_DEFAULT,
-        Opt::Stackframes => STACKFRAMES_DEFAULT,
-        Opt::Ustackframes => USTACKFRAMES_DEFAULT,
-        Opt::Jstackframes => JSTACKFRAMES_DEFAULT,
-        Opt::Jstackstrsize => JSTACKSTRSIZE_DEFAULT,
-        Opt::Aggrate | Opt::Statusrate | Opt::Switchrate => RATE_DEFAULT,
-        _ => UNSET,
-    }
-}
-
 /// Returns the value to store for `value`, or the reason for a refusal.
 fn check(option: Opt, value: u64, privileges: &Privileges) -> Result<u64, Reason> {
     let refuse = |errno, text| Err(Reason::new(errno, text).about(option.name()));
@@ -124,7 +97,7 @@ impl Options {
     /// Returns the value, or the default.
     pub fn get(&self, option: Opt) -> u64 {
         match self.raw(option) {
-            UNSET => default(option),
+            UNSET => option.usual(),
             value => value,
         }
     }

@@ -8,7 +8,8 @@
 //! begins. *Dynamic* options may change while tracing is active (`setopt("quiet")`); most of them
 //! concern the consumer alone. A value's syntax depends on the option and not on where it is set,
 //! so it is defined once per option: by `rules` for the options that are shared with the kernel, in
-//! `compile` for those of the library, and in `consumer` for those of the consumer.
+//! `compile` for those of the library, and in `consumer` for those of the consumer. Who reads a
+//! shared option, and its default, are in `uapi`'s `option`.
 //!
 //! Invariant: [`Options::set`] stores only values with the option's syntax. [`Options::adopt`] and
 //! [`Options::take_sizes`] store values of a saved tracing and of the kernel unchecked.
@@ -25,7 +26,6 @@ use dtrace_files::text::parse_number;
 pub use dtrace_uapi::option::Opt;
 pub use value::{parse_flag, parse_rate, parse_size, size_text};
 
-use dtrace_uapi::limits;
 use dtrace_uapi::option;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -172,18 +172,8 @@ impl Default for Options {
             compile: CompileOptions::default(),
             consumer: ConsumerOptions::default(),
         };
-        for (opt, value) in [
-            (Opt::Statusrate, limits::RATE_DEFAULT),
-            (Opt::Strsize, limits::STRSIZE_DEFAULT),
-            (Opt::Stackframes, limits::STACKFRAMES_DEFAULT),
-            (Opt::Ustackframes, limits::USTACKFRAMES_DEFAULT),
-            (Opt::Jstackframes, limits::JSTACKFRAMES_DEFAULT),
-            (Opt::Jstackstrsize, limits::JSTACKSTRSIZE_DEFAULT),
-            (Opt::Bufsize, limits::BUFSIZE_DEFAULT),
-            (Opt::Aggsize, limits::BUFSIZE_DEFAULT),
-            (Opt::Stackindent, STACKINDENT_DEFAULT),
-        ] {
-            options.values[opt.place()] = value;
+        for opt in SET {
+            options.values[opt.place()] = opt.usual();
         }
         options
     }
@@ -192,50 +182,28 @@ impl Default for Options {
 /// Least `strsize`: one character and the terminating NUL.
 const STRSIZE_LEAST: u64 = 2;
 
-/// Default of `stackindent`.
-const STACKINDENT_DEFAULT: u64 = 14;
-
-/// The only option of the compiler that concerns how drops are printed.
-const DROPTAGS: &str = "droptags";
-
-/// Options that are passed to the kernel; the others concern the consumer alone.
-const KERNEL: &[Opt] = &[
-    Opt::Bufsize,
-    Opt::Bufpolicy,
-    Opt::Dynvarsize,
-    Opt::Aggsize,
-    Opt::Specsize,
-    Opt::Nspec,
+/// Options that are set to their default from the beginning. The kernel has the same defaults.
+const SET: [Opt; 9] = [
+    Opt::Statusrate,
     Opt::Strsize,
-    Opt::Cleanrate,
-    Opt::Cpu,
-    Opt::Bufresize,
-    Opt::Grabanon,
-    Opt::Destructive,
     Opt::Stackframes,
     Opt::Ustackframes,
     Opt::Jstackframes,
     Opt::Jstackstrsize,
-    Opt::Statusrate,
-    Opt::Switchrate,
-    Opt::Aggrate,
-    Opt::Temporal,
-    Opt::Scratchsize,
-    Opt::Ustackmode,
-    Opt::Noloops,
+    Opt::Bufsize,
+    Opt::Aggsize,
+    Opt::Stackindent,
 ];
 
-/// Sizes that the kernel may lower if memory is short, with their names in messages and their
-/// defaults.
-const SIZES: &[(Opt, &str, u64)] = &[
-    (Opt::Bufsize, "buffer", limits::BUFSIZE_DEFAULT),
-    (Opt::Aggsize, "aggregation", limits::BUFSIZE_DEFAULT),
-    (
-        Opt::Dynvarsize,
-        "dynamic variable",
-        limits::DYNVARSIZE_DEFAULT,
-    ),
-    (Opt::Specsize, "speculation", limits::SPECSIZE_DEFAULT),
+/// The only option of the compiler that concerns how drops are printed.
+const DROPTAGS: &str = "droptags";
+
+/// Sizes that the kernel may lower if memory is short, with their names in messages.
+const SIZES: &[(Opt, &str)] = &[
+    (Opt::Bufsize, "buffer"),
+    (Opt::Aggsize, "aggregation"),
+    (Opt::Dynvarsize, "dynamic variable"),
+    (Opt::Specsize, "speculation"),
 ];
 
 impl Options {
@@ -265,8 +233,8 @@ impl Options {
         value: Option<&str>,
         setter: Setter,
     ) -> Result<(), OptionError> {
-        if opt == Opt::Zone {
-            // A restriction to one zone could not be kept: everything would be traced.
+        if !opt.is_read() {
+            // `zone`: a restriction to one zone could not be kept, so everything would be traced.
             return Err(OptionError::Zone);
         }
         let (syntax, dynamic) = rules(opt);
@@ -330,11 +298,11 @@ impl Options {
     /// messages, in DTrace's words, about those that are lower than requested.
     pub fn take_sizes(&mut self, kernel: &[(Opt, u64)]) -> Vec<String> {
         let mut lowered = Vec::new();
-        for (opt, name, usual) in SIZES {
+        for (opt, name) in SIZES {
             let Some((_, got)) = kernel.iter().find(|(known, _)| known == opt) else {
                 continue;
             };
-            let asked = self.get(*opt).unwrap_or(*usual);
+            let asked = self.get(*opt).unwrap_or(opt.usual());
             if *got < asked {
                 lowered.push(format!("{name} size lowered to {}", size_text(*got)));
             }
@@ -343,11 +311,10 @@ impl Options {
         lowered
     }
 
-    /// Returns the options for the kernel: those that are set and that it reads.
+    /// Returns the options for the kernel: those that are set and that it is told.
     pub fn for_kernel(&self) -> Vec<(Opt, u64)> {
-        KERNEL
-            .iter()
-            .filter_map(|opt| Some((*opt, self.get(*opt)?)))
+        let told = option::NAMES.iter().filter(|(opt, _)| opt.is_told());
+        told.filter_map(|(opt, _)| Some((*opt, self.get(*opt)?)))
             .collect()
     }
 }
@@ -355,7 +322,7 @@ impl Options {
 /// Returns the names of all options except those of the compiler.
 #[cfg(test)]
 fn tracing_options() -> impl Iterator<Item = &'static str> {
-    let contract = option::NAMES.iter().filter(|(opt, _)| *opt != Opt::Zone);
+    let contract = option::NAMES.iter().filter(|(opt, _)| opt.is_read());
     contract.map(|(_, name)| *name).chain(consumer::names())
 }
 
@@ -370,8 +337,7 @@ mod tests {
 
     #[test]
     fn every_option_of_the_contract_has_a_syntax_that_accepts_something() {
-        let names = option::NAMES.iter().filter(|(opt, _)| *opt != Opt::Zone);
-        for (opt, name) in names {
+        for (opt, name) in option::NAMES.iter().filter(|(opt, _)| opt.is_read()) {
             let value = match rules(*opt).0 {
                 Syntax::Flag => None,
                 Syntax::Number => Some("3"),
@@ -514,7 +480,7 @@ mod tests {
         options.set("quiet", None, Setter::User).unwrap();
         let told = options.for_kernel();
         assert!(told.contains(&(Opt::Bufpolicy, option::BUFPOLICY_RING)));
-        assert!(told.contains(&(Opt::Bufsize, limits::BUFSIZE_DEFAULT)));
+        assert!(told.contains(&(Opt::Bufsize, Opt::Bufsize.usual())));
         assert!(!told
             .iter()
             .any(|(opt, _)| matches!(opt, Opt::Quiet | Opt::Nspec)));
