@@ -19,6 +19,8 @@ mod corpus;
 pub mod diag;
 pub mod disassemble;
 pub mod dof;
+#[cfg(test)]
+mod engine;
 #[cfg(any(test, feature = "fixture"))]
 pub mod fixture;
 pub mod format;

@@ -15,6 +15,23 @@ pub const COMMAND: &str = include_str!("../../../docs/man/dtrace.8.md");
 /// The language's page.
 pub const LANGUAGE: &str = include_str!("../../../docs/man/dtrace.5.md");
 
+/// Returns the rows of the table of a section, and the names that each documents.
+pub fn rows<'a>(page: &'a str, section: &str) -> Vec<(Vec<String>, &'a str)> {
+    let heading = format!("\n## {section}\n");
+    let (_, rest) = page.split_once(&heading).expect("the section");
+    let lines = rest.lines().take_while(|line| !line.starts_with('#'));
+    let rows = lines.filter_map(|line| {
+        let (term, text) = line.strip_prefix("| ")?.split_once(" | ")?;
+        let codes = term.split('`').skip(1).step_by(2);
+        let names = codes.map(|code| {
+            let end = code.find(['(', '[', '=', ' ']);
+            code[..end.unwrap_or(code.len())].to_owned()
+        });
+        Some((names.collect(), text))
+    });
+    rows.collect()
+}
+
 /// Returns the names that the table of a section documents.
 pub fn names(page: &str, section: &str) -> BTreeSet<String> {
     names_with(page, section, "")
@@ -22,17 +39,9 @@ pub fn names(page: &str, section: &str) -> BTreeSet<String> {
 
 /// Returns those of these names whose rows contain `words`.
 pub fn names_with(page: &str, section: &str, words: &str) -> BTreeSet<String> {
-    let heading = format!("\n## {section}\n");
-    let (_, rest) = page.split_once(&heading).expect("the section");
-    let lines = rest.lines().take_while(|line| !line.starts_with('#'));
-    let lines = lines.filter(|line| line.contains(words));
-    let terms = lines.filter_map(|line| line.strip_prefix("| ")?.split(" | ").next());
-    let codes = terms.flat_map(|term| term.split('`').skip(1).step_by(2));
-    let name = |code: &str| {
-        let end = code.find(['(', '[', '=', ' ']);
-        code[..end.unwrap_or(code.len())].to_owned()
-    };
-    let names: BTreeSet<_> = codes.map(name).collect();
+    let rows = rows(page, section).into_iter();
+    let rows = rows.filter(|(_, text)| text.contains(words));
+    let names: BTreeSet<_> = rows.flat_map(|(names, _)| names).collect();
     assert!(!names.is_empty(), "{section}");
     names
 }

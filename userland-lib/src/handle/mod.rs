@@ -41,7 +41,7 @@ use affinity::Stay;
 use clock::Clock;
 use dtrace_compiler::compile::{Compiler, ProbeSpec, Settings};
 use dtrace_compiler::libraries::{libraries, Need};
-use dtrace_compiler::options::{OptionError, Options, Setter};
+use dtrace_compiler::options::{OptionError, Options, Setter, HOLDTIME_DEFAULT};
 use dtrace_compiler::program::Program;
 use dtrace_compiler::source::Source;
 use dtrace_compiler::statement::Statement;
@@ -55,11 +55,7 @@ use nix::unistd;
 use stacks::Stacks;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
-use std::time::Duration;
 use std::{fs, io};
-
-/// Longest time that a new process waits for its USDT probes to be made, unless `holdtime` is set.
-const HOLD_TIME: Duration = Duration::from_millis(200);
 
 /// The library's own clause for faults. Its record becomes a message, not output.
 const ERROR_CLAUSE: &str =
@@ -393,9 +389,8 @@ impl<'w> Handle<'w> {
             self.follow.be_quiet();
         }
         let forks = self.options.compile.follow_forks;
-        let time = self.options.compile.holdtime;
-        self.follow
-            .begin(self.world, &self.names, forks, time.unwrap_or(HOLD_TIME))?;
+        let time = self.options.compile.holdtime.unwrap_or(HOLDTIME_DEFAULT);
+        self.follow.begin(self.world, &self.names, forks, time)?;
         for target in &mut self.targets {
             self.stacks.prepare(self.world.device(), target.pid());
             target.release()?;

@@ -21,6 +21,10 @@ use dtrace_uapi::types::Attribute;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// Longest time that a starting program is held until its USDT probes are made, unless `holdtime`
+/// is set.
+pub const HOLDTIME_DEFAULT: Duration = Duration::from_millis(200);
+
 /// How far a process that was created or seized for tracing runs before tracing begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EvalTime {

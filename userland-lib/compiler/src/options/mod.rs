@@ -17,10 +17,12 @@
 mod compile;
 mod consumer;
 mod pragma;
+#[cfg(test)]
+mod tables_tests;
 mod value;
 pub mod version;
 
-pub use compile::{CompileOptions, EvalTime, LinkType};
+pub use compile::{CompileOptions, EvalTime, LinkType, HOLDTIME_DEFAULT};
 pub use consumer::{ConsumerOptions, Encoding, Frames};
 use dtrace_files::text::parse_number;
 pub use dtrace_uapi::option::Opt;
@@ -325,6 +327,28 @@ fn tracing_options() -> impl Iterator<Item = &'static str> {
     let contract = option::NAMES.iter().filter(|(opt, _)| opt.is_read());
     contract.map(|(_, name)| *name).chain(consumer::names())
 }
+
+/// Values such that nearly every option accepts one of them.
+#[cfg(test)]
+const VALUES: [&str; 17] = [
+    "",
+    "=3",
+    "=64k",
+    "=10hz",
+    "=8",
+    "=ring",
+    "=auto",
+    "=utf8",
+    "=Stable/Stable/Common",
+    "=main",
+    "=dynamic",
+    "=a=b",
+    "=1.5",
+    "=mutexes",
+    "=fork",
+    "=a",
+    "=buildid",
+];
 
 #[cfg(test)]
 mod tests {

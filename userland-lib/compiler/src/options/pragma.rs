@@ -75,7 +75,7 @@ fn refused(name: &str, value: Option<&str>, error: OptionError, line: &Pragma) -
 #[cfg(test)]
 mod tests {
     use super::super::compile::{Rule, OPTIONS};
-    use super::super::{tracing_options, Opt, Syntax};
+    use super::super::{tracing_options, Opt, Syntax, VALUES};
     use super::*;
     use dtrace_uapi::option;
 
@@ -107,27 +107,6 @@ mod tests {
         "procfspath",
         "stdc",
         "undef",
-    ];
-
-    /// Values such that nearly every option accepts one of them.
-    const VALUES: [&str; 17] = [
-        "",
-        "=3",
-        "=64k",
-        "=10hz",
-        "=8",
-        "=ring",
-        "=auto",
-        "=utf8",
-        "=Stable/Stable/Common",
-        "=main",
-        "=dynamic",
-        "=a=b",
-        "=1.5",
-        "=mutexes",
-        "=fork",
-        "=a",
-        "=buildid",
     ];
 
     #[test]
