@@ -285,6 +285,29 @@ impl Subr {
         matches!(self, Self::Frame | Self::Caller | Self::Scope)
     }
 
+    /// Whether a call matters even if nobody uses its value: it changes memory, frames, or what
+    /// later calls return. That `rand()` returns another number next time does not count.
+    pub const fn has_effect(self) -> bool {
+        matches!(
+            self,
+            Self::Copyout
+                | Self::Copyoutstr
+                | Self::Copyinto
+                | Self::Bcopy
+                | Self::Speculation
+                | Self::Strtok
+                | Self::Frame
+                | Self::Caller
+                | Self::Scope
+        )
+    }
+
+    /// Whether a second call with the same arguments may return something else than the first,
+    /// though nothing else happened in between. Another address of the same data does not count.
+    pub const fn may_differ(self) -> bool {
+        matches!(self, Self::Rand | Self::Speculation | Self::Strtok)
+    }
+
     /// Whether the subroutine modifies the traced process, so that only a destructive consumer may
     /// call it.
     pub fn is_destructive(self) -> bool {

@@ -163,3 +163,51 @@ pub const NAMES: &[(Var, &str)] = &[
 ];
 
 numbered!(Var: u16, "built-in variable", NAMES);
+
+impl Var {
+    /// Whether it is read without memory of the clause and without a fault, except that an argument
+    /// may lie in memory that cannot be loaded.
+    pub const fn cannot_fault(self) -> bool {
+        match self {
+            Self::Timestamp
+            | Self::Vtimestamp
+            | Self::Walltimestamp
+            | Self::Ipl
+            | Self::Epid
+            | Self::Id
+            | Self::Arg0
+            | Self::Arg1
+            | Self::Arg2
+            | Self::Arg3
+            | Self::Arg4
+            | Self::Arg5
+            | Self::Arg6
+            | Self::Arg7
+            | Self::Arg8
+            | Self::Arg9
+            | Self::Pid
+            | Self::Tid
+            | Self::Ppid
+            | Self::Uid
+            | Self::Gid
+            | Self::Errno
+            | Self::Cpu => true,
+            // Elements of arrays may not exist.
+            Self::Args | Self::Regs | Self::Uregs | Self::Walk => false,
+            // They take rights.
+            Self::Curthread
+            | Self::Stackdepth
+            | Self::Caller
+            | Self::Ustackdepth
+            | Self::Ucaller => false,
+            // Their text takes memory of the clause.
+            Self::Probeprov
+            | Self::Probemod
+            | Self::Probefunc
+            | Self::Probename
+            | Self::Execname
+            | Self::Zonename
+            | Self::Execargs => false,
+        }
+    }
+}

@@ -10,11 +10,12 @@
 
 mod common;
 
-use common::asm::{asm_with, call_text, int, string};
+use common::asm::{asm, asm_with, call_text, int, string};
 use common::differ::{verified_on, Outcome, Rights, AT};
 use common::machine::TestMachine;
 use common::{action, clause, config, cpu, str_at, u32_at, u64_at, Bench, Steps, PROBE};
 use dtrace_engine::dif::env::At;
+use dtrace_engine::dif::program::Quick;
 use dtrace_engine::dof::Difo;
 use dtrace_engine::{Consumer, Place, Which};
 use dtrace_uapi::action::Action;
@@ -213,6 +214,13 @@ fn every_built_in_variable_is_read() {
                 assert!(why.contains("for walkers only"), "{why}");
             }
         }
+    }
+}
+
+#[test]
+fn the_variables_that_cannot_fault_are_the_quick_ones() {
+    for (var, name) in var::NAMES {
+        assert_eq!(Quick::new(*var).is_some(), var.cannot_fault(), "{name}");
     }
 }
 
@@ -455,4 +463,61 @@ fn every_subroutine_that_loads_memory_of_the_process_is_rehearsed() {
         loading.extend(misses.then_some(*name));
     }
     assert_eq!(loading, ["copyin", "copyinstr", "copyinto"]);
+}
+
+/// Returns the program of [`program`], with another call before it.
+fn twice(subr: Subr, first: &[String], second: &[String]) -> String {
+    let second = program(subr, second);
+    let (begin, call) = second.split_once("flushts").unwrap();
+    let first = program(subr, first);
+    let first = first.split_once("flushts").unwrap().1;
+    let first = first.strip_suffix(" ret %r1").unwrap();
+    format!("{begin}flushts{first}flushts{call}")
+}
+
+#[test]
+fn the_effects_of_subroutines_are_known() {
+    let idle = run(&asm("setx 32, %r1\n allocs %r1, %r1\n ret %r1"), "nothing");
+    for (subr, name) in subr::NAMES {
+        let (args, done) = call(*subr);
+        if let Done::OfWalkers = done {
+            assert!(subr.has_effect(), "{name} adds to a stack");
+            continue;
+        }
+        let outcome = run(&asm(&program(*subr, &args)), name);
+        let has_effect = outcome.user != idle.user
+            || outcome.scratch[..32] != idle.scratch[..32]
+            || outcome.later != idle.later;
+        assert_eq!(has_effect, subr.has_effect(), "{name}");
+    }
+}
+
+#[test]
+fn the_subroutines_whose_values_differ_are_known() {
+    for (subr, name) in subr::NAMES.iter().filter(|(subr, _)| !subr.is_walkers()) {
+        let (args, done) = call(*subr);
+        let is_place = matches!(done, Done::Text(_) | Done::Bytes(_)) || *subr == Subr::Alloca;
+        let shown = |outcome: Outcome| match outcome.result {
+            // What is there, not where it is.
+            Ok(at) if is_place => {
+                let at = usize::try_from(at.wrapping_sub(SCRATCH)).unwrap_or(0);
+                let memory = outcome.scratch.get(at..).unwrap_or(&[]);
+                Ok(memory.iter().take(16).copied().collect())
+            }
+            Ok(number) => Ok(number.to_ne_bytes().to_vec()),
+            Err(stopped) => Err(stopped.trap),
+        };
+        // `strtok()` goes on if it is not given the string again.
+        let next = match subr {
+            Subr::Strtok => vec!["0".to_owned(), args[1].clone()],
+            _ => args.clone(),
+        };
+        let once = shown(run(&asm(&program(*subr, &args)), name));
+        let again = shown(run(&asm(&twice(*subr, &args, &next)), name));
+        assert_eq!(
+            again != once,
+            subr.may_differ(),
+            "{name}: {once:?} {again:?}"
+        );
+    }
 }

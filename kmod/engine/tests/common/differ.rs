@@ -13,14 +13,15 @@ use super::machine::TestMachine;
 use dtrace_engine::dif::env::{At, Core, Env, Vm};
 use dtrace_engine::dif::exec::{self, Stopped};
 use dtrace_engine::dif::prepare::{prepare, Context};
+use dtrace_engine::dif::tokens::Firing;
 use dtrace_engine::dif::{reference, verify};
 use dtrace_engine::dof::Difo;
 use dtrace_engine::mem::shared::Shared;
 use dtrace_engine::mem::Vec as EVec;
-use dtrace_engine::spec::Speculations;
+use dtrace_engine::spec::{Speculations, State};
 use dtrace_engine::var::dynamic::Dynamics;
 use dtrace_engine::var::statics::Table;
-use dtrace_engine::{Privileges, UserWalk};
+use dtrace_engine::{Machine, Privileges, UserWalk};
 use dtrace_uapi::dif::{Instr, Op};
 use dtrace_uapi::types::DifVar;
 use std::collections::BTreeMap;
@@ -89,6 +90,9 @@ pub struct Outcome {
     values: Vec<(usize, u64)>,
     ntuple: usize,
     random: u64,
+    /// What later calls of subroutines depend on: the speculations, and the string that `strtok()`
+    /// takes apart, with the offset of the rest.
+    pub later: (Vec<State>, Option<(Vec<u8>, usize)>),
 }
 
 /// What the engine knows about the firing in which a program runs. No number of it is 0.
@@ -149,6 +153,17 @@ fn outcome(
             .collect(),
         ntuple: vm.ntuple,
         random: vm.random,
+        later: {
+            let all = core.speculations.as_ref().unwrap();
+            let states = all.ids().map(|id| all.state(id));
+            let firing = Firing {
+                probe: AT.probe,
+                number: m.firing(),
+            };
+            let begun = vm.tokens.of(firing);
+            let begun = begun.map(|begun| (begun.text().to_vec(), begun.at));
+            (states.collect(), begun)
+        },
     }
 }
 

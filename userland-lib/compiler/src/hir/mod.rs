@@ -267,17 +267,7 @@ impl Expr {
         match &self.kind {
             ExprKind::Assign(..) | ExprKind::Update { .. } => true,
             ExprKind::Load { .. } | ExprKind::LoadBits { .. } => true,
-            ExprKind::Call(subr, args) => {
-                let changes = matches!(
-                    subr,
-                    Subr::Copyout
-                        | Subr::Copyoutstr
-                        | Subr::Copyinto
-                        | Subr::Bcopy
-                        | Subr::Speculation
-                );
-                changes || args.iter().any(Self::has_effect)
-            }
+            ExprKind::Call(subr, args) => subr.has_effect() || args.iter().any(Self::has_effect),
             _ => self.children().any(Self::has_effect),
         }
     }
@@ -296,20 +286,7 @@ impl Expr {
         match &self.kind {
             ExprKind::Int(_) | ExprKind::Float(_) => true,
             ExprKind::Var(var) => !var.keyed,
-            ExprKind::Builtin(var) => {
-                let args = Var::Arg0 as u16..=Var::Arg9 as u16;
-                let own = [
-                    Var::Pid,
-                    Var::Tid,
-                    Var::Uid,
-                    Var::Gid,
-                    Var::Cpu,
-                    Var::Id,
-                    Var::Epid,
-                    Var::Timestamp,
-                ];
-                args.contains(&(*var as u16)) || own.contains(var)
-            }
+            ExprKind::Builtin(var) => var.cannot_fault(),
             ExprKind::Arith(BinaryOp::Div | BinaryOp::Rem, value, by) => {
                 by.constant().is_some_and(|by| by != 0) && value.is_safe()
             }
@@ -333,10 +310,7 @@ impl Expr {
             ExprKind::Load { address, .. } | ExprKind::LoadBits { address, .. } => {
                 address.changes()
             }
-            ExprKind::Call(subr, args) => {
-                let pure = !matches!(subr, Subr::Rand | Subr::Strtok | Subr::Speculation);
-                !pure || args.iter().any(Self::changes)
-            }
+            ExprKind::Call(subr, args) => subr.may_differ() || args.iter().any(Self::changes),
             _ => self.children().any(Self::changes),
         }
     }

@@ -236,6 +236,7 @@ fn strings_can_be_indexed_and_compared_with_null() {
         "x = strchr(\"abc\", 'z') == (void *)0; s = execname; y = (void *)0 != s ? 1 : 2;",
         "s = \"abc\"; s = (void *)0;",
         "*(char *)0;",
+        "strtok(\"a b\", \" \") == (void *)0;",
     ] {
         compile(&format!("BEGIN {{ {body} }}")).expect(body);
     }
