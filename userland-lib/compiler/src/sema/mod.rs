@@ -42,6 +42,8 @@ mod inline;
 mod manual_tests;
 mod narrow;
 mod operator;
+#[cfg(test)]
+mod order_tests;
 mod output;
 mod place;
 mod pragma;
