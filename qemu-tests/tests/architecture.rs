@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! ARCHITECTURE.md says what is true: the paths that it names exist, a folder imports what the map
-//! allows it, and `unsafe` stands where INV-39 says.
+//! allows it, and `unsafe` stands where INV-39 says. And each side reads the options that are its
+//! own.
 
+use dtrace_uapi::option::{self, Opt};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -337,4 +339,68 @@ fn unsafe_is_where_it_may_be() {
     assert_eq!(wrong, Vec::<String>::new());
     let none = "#![forbid(unsafe_code)] // unsafe {";
     assert!(has_unsafe("fn a() { unsafe { b() } }") && !has_unsafe(none));
+}
+
+/// Returns the options that a source names outside of its tests.
+fn options_of(source: &str) -> BTreeSet<String> {
+    let code = source.split("#[cfg(test)]\nmod tests {").next();
+    let lines = code.unwrap_or_default().lines();
+    let code = lines.filter(|line| !line.trim_start().starts_with("//"));
+    let names = code.flat_map(|line| line.split("Opt::").skip(1));
+    let names = names.flat_map(|rest| first_names(rest).next());
+    let is_option = |name: &&str| name.starts_with(|c: char| c.is_ascii_uppercase());
+    names.filter(is_option).map(str::to_owned).collect()
+}
+
+/// Returns the options that the code in some folders names, in files that are not `left_out`.
+fn options_in(folders: &[&str], left_out: impl Fn(&str) -> bool) -> BTreeSet<String> {
+    let files = folders.iter().flat_map(|folder| files(folder));
+    let sources = files.filter(|file| file.ends_with(".rs") && !is_test(file));
+    let sources = sources.filter(|file| !left_out(file));
+    sources.flat_map(|file| options_of(&read(file))).collect()
+}
+
+/// Where the engine checks the values of options.
+const CHECKS: &str = "kmod/engine/src/consumer/options.rs";
+
+/// Returns the options of which something holds, as code names them.
+fn options(hold: impl Fn(Opt) -> bool) -> BTreeSet<String> {
+    let held = option::NAMES.iter().filter(|(opt, _)| hold(*opt));
+    held.map(|(opt, _)| format!("{opt:?}")).collect()
+}
+
+#[test]
+fn the_kernel_reads_the_options_that_are_its_own() {
+    let read = options_in(
+        &[
+            "kmod/engine/src",
+            "kmod/framework",
+            "kmod/providers",
+            "kmod/sys",
+        ],
+        |file| file == CHECKS,
+    );
+    assert_eq!(read, options(Opt::is_kernels));
+}
+
+/// What clauses are built by must not change once there are clauses.
+#[test]
+fn clauses_fix_the_options_by_which_they_are_built() {
+    let checks = read(CHECKS);
+    let (_, rest) = checks.split_once("let shapes = matches!(").expect("them");
+    let fixed = options_of(rest.split(");").next().unwrap_or_default());
+    let building = ["kmod/engine/src/ecb", "kmod/engine/src/consumer"];
+    let is_other =
+        |file: &str| file.starts_with(building[1]) && !file.ends_with("/consumer/pending.rs");
+    assert_eq!(options_in(&building, is_other), fixed);
+}
+
+#[test]
+fn the_library_reads_the_other_options() {
+    let tables = "userland-lib/compiler/src/options/";
+    let folders = ["userland-lib", "dtrace-cmd/src"];
+    let read = options_in(&folders, |file| file.starts_with(tables));
+    let others = options(|opt| opt.is_read() && !opt.is_kernels());
+    let unread: Vec<_> = others.difference(&read).collect();
+    assert_eq!(unread, Vec::<&String>::new());
 }
