@@ -4,12 +4,12 @@
 //! Probes at the two ends of kernel functions: the part that `fbt` and `syscall` share.
 //!
 //! A [`Site`] is a function with its two probes and the set of those that are armed. This set alone
-//! decides which probes a call fires. While it is not empty, the tracer calls us at the entry of
-//! the function. It calls us at the return of those calls for which the entry has requested that.
+//! decides which probes a call fires. While it is not empty, the ops calls us at the entry of the
+//! function. It calls us at the return of those calls for which the entry has requested that.
 //!
 //! A function may have two sites, one for each [kind](Shape::kind) of call; a call fires the probes
-//! of one site. Both sites share one tracer, which ftrace calls while either site is armed, because
-//! two tracers at one function would cost more than both firings. A site's *place* is the
+//! of one site. Both sites share one ops, which ftrace calls while either site is armed, because
+//! two of them at one function would cost more than both firings. A site's *place* is the
 //! function's address with the kind in its lowest bit.
 //!
 //! A probe's cookie is its place, rotated left by one bit, with the end in the lowest bit. The
@@ -17,7 +17,7 @@
 //! sets it again.
 
 use crate::framework::{any_reads_user, concern, unhooked, Batch, Concern, Failed, ProbeRef};
-use crate::sys::ftrace::{Change, Hooks, Tracer, Wanted};
+use crate::sys::ftrace::{Change, FtraceOps, Hooks, Wanted};
 use crate::sys::functions::Validity;
 use crate::sys::ipmap::{IpMap, Keyed};
 use crate::sys::regs::Regs;
@@ -186,7 +186,7 @@ fn decode(cookie: u64) -> (usize, End) {
     ((cookie >> 1 | 1 << 63) as usize, end)
 }
 
-/// The sites of a provider, which its tracer calls.
+/// The sites of a provider, which its ops calls.
 struct SiteHooks<S> {
     map: IpMap<Site>,
     _shape: PhantomData<S>,
@@ -270,20 +270,20 @@ impl<S: Shape> Hooks for SiteHooks<S> {
 
 /// Probes that fire inside those of another provider at the same function.
 pub trait Inside: Send + Sync {
-    /// Registers the tracer with ftrace, because the order of registration decides which one is
+    /// Registers the ops with ftrace, because the order of registration decides which one is
     /// inside.
     fn prepare(&self) -> Result;
 }
 
-/// The sites of a provider and the tracer that hooks them.
+/// The sites of a provider and the ops that hooks them.
 pub struct FunctionProbes<S: Shape> {
-    tracer: Pin<KBox<Tracer<SiteHooks<S>>>>,
+    ops: Pin<KBox<FtraceOps<SiteHooks<S>>>>,
     inside: Option<Arc<dyn Inside>>,
 }
 
 impl<S: Shape> Inside for FunctionProbes<S> {
     fn prepare(&self) -> Result {
-        self.tracer.register()
+        self.ops.register()
     }
 }
 
@@ -296,13 +296,13 @@ impl<S: Shape> FunctionProbes<S> {
             _shape: PhantomData,
         };
         Ok(Self {
-            tracer: Tracer::new(hooks)?,
+            ops: FtraceOps::new(hooks)?,
             inside,
         })
     }
 
     fn map(&self) -> &IpMap<Site> {
-        &self.tracer.hooks().map
+        &self.ops.hooks().map
     }
 
     /// Whether the function at `ip` has probes.
@@ -323,8 +323,8 @@ impl<S: Shape> FunctionProbes<S> {
     /// Arms probes, as [`Provider::enable`](crate::framework::Provider::enable).
     pub fn enable(&self, probes: &[ProbeRef], failed: &mut Failed) {
         if let Some(inside) = &self.inside {
-            // If this fails, the registration of this tracer fails below for the same reason, and
-            // that is reported.
+            // If this fails, the registration of this ops fails below for the same reason, and that
+            // is reported.
             let _ = inside.prepare();
         }
         let checked = Validity::new();
@@ -393,7 +393,7 @@ impl<S: Shape> FunctionProbes<S> {
             site.wanted.store(new, Ordering::Relaxed);
             site.armed.store(new, Ordering::Relaxed);
         };
-        if let Err(error) = self.tracer.change(&change, switch) {
+        if let Err(error) = self.ops.change(&change, switch) {
             pr_warn!("a function stays traced: {:?}\n", error);
         }
     }
@@ -427,7 +427,7 @@ impl<S: Shape> FunctionProbes<S> {
             drop: &drop,
             returns,
         };
-        self.tracer.change(&change, || {
+        self.ops.change(&change, || {
             for site in batch.sites.iter() {
                 let wanted = site.wanted.load(Ordering::Relaxed);
                 site.armed.store(wanted, Ordering::Relaxed);

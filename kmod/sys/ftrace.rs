@@ -3,10 +3,10 @@
 
 //! Hooks at both ends of kernel functions.
 //!
-//! A [`Tracer`] has one registration, however many functions it traces: an `ftrace_ops`, called at
-//! their entry. If the return of a call is wanted too, the entry hooks it (`returns.c`). So entries
-//! fire whether the return can be hooked or not, and a function costs one call by ftrace whatever
-//! is wanted of it.
+//! An [`FtraceOps`] is one registration, however many functions it traces: an `ftrace_ops`, called
+//! at their entry. If the return of a call is wanted too, the entry hooks it (`returns.c`). So
+//! entries fire whether the return can be hooked or not, and a function costs one call by ftrace
+//! whatever is wanted of it.
 //!
 //! The filter always contains the anchor (`anchor.c`), because an empty filter means every
 //! function. Once used, the ops stays registered, because unregistering it waits for every task to
@@ -109,14 +109,14 @@ pub struct Change<'a> {
     pub returns: bool,
 }
 
-/// Traces functions for `H`.
+/// An `ftrace_ops`, and with it the functions that are traced for `H`.
 ///
 /// # Invariants
 ///
-/// `ops.private` points to the tracer, which is pinned, and alive while `ops` can be called or
+/// `ops.private` points to the whole, which is pinned, and alive while `ops` can be called or
 /// `returns` is started. `ops` is never freed while it is registered.
 #[pin_data(PinnedDrop)]
-pub struct Tracer<H: Hooks> {
+pub struct FtraceOps<H: Hooks> {
     hooks: H,
     ops: ManuallyDrop<KBox<UnsafeCell<bindings::ftrace_ops>>>,
     is_dead: Address,
@@ -127,7 +127,7 @@ pub struct Tracer<H: Hooks> {
     _pin: PhantomPinned,
 }
 
-/// What ftrace has of a tracer.
+/// What ftrace has of an ops.
 #[derive(Default)]
 struct State {
     registered: bool,
@@ -141,12 +141,13 @@ struct State {
 
 // SAFETY: `ops` and `returns` are changed under the mutex. ftrace and probe context read them
 // without it, by the rules of ftrace and of `returns.c` (a release store publishes `rethook`).
-unsafe impl<H: Hooks> Send for Tracer<H> {}
+unsafe impl<H: Hooks> Send for FtraceOps<H> {}
 // SAFETY: As above; `H` is `Sync`.
-unsafe impl<H: Hooks> Sync for Tracer<H> {}
+unsafe impl<H: Hooks> Sync for FtraceOps<H> {}
 
-impl<H: Hooks> Tracer<H> {
-    /// Returns a tracer of no functions. Fails with `ENODEV` if ftrace has stopped. May sleep.
+impl<H: Hooks> FtraceOps<H> {
+    /// Returns an ops that traces no functions. Fails with `ENODEV` if ftrace has stopped. May
+    /// sleep.
     pub fn new(hooks: H) -> Result<Pin<KBox<Self>>> {
         let is_dead = symbols::lookup(c"ftrace_is_dead")?;
         if has_stopped(is_dead) {
@@ -167,13 +168,13 @@ impl<H: Hooks> Tracer<H> {
             ..Default::default()
         };
         let ops = KBox::new(UnsafeCell::new(bindings::ftrace_ops::default()), GFP_KERNEL)?;
-        let tracer = KBox::pin_init(
+        let this = KBox::pin_init(
             pin_init!(Self {
                 hooks,
                 ops: ManuallyDrop::new(ops),
                 is_dead,
                 returns: UnsafeCell::new(returns),
-                state <- new_mutex!(State::default(), "dtrace::Tracer"),
+                state <- new_mutex!(State::default(), "dtrace::FtraceOps"),
                 _pin: PhantomPinned,
             }),
             GFP_KERNEL,
@@ -181,21 +182,21 @@ impl<H: Hooks> Tracer<H> {
         if H::DEFERS {
             let find_direct = symbols::find(c"ftrace_find_rec_direct")?;
             // SAFETY: The argument is the address of that function or 0, and no task is sent on a
-            // detour before this tracer is registered.
+            // detour before this ops is registered.
             unsafe { bindings::dtrace_detours_begin(find_direct.map_or(0, Address::get)) };
         }
         // SAFETY: ftrace does not know the ops yet, so nothing else accesses it.
-        let ops = unsafe { &mut *tracer.ops.get() };
+        let ops = unsafe { &mut *this.ops.get() };
         ops.func = Some(on_entry::<H>);
         ops.flags = bindings::FTRACE_OPS_FL_PERMANENT as usize;
-        ops.private = core::ptr::from_ref(&*tracer).cast_mut().cast();
-        tracer.edit(&[anchor], false)?;
-        Ok(tracer)
+        ops.private = core::ptr::from_ref(&*this).cast_mut().cast();
+        this.edit(&[anchor], false)?;
+        Ok(this)
     }
 
-    /// Registers the tracer with ftrace, without functions to trace. Of several tracers of a
-    /// function, the one that was registered first is called last at its entry, and first at its
-    /// return. May sleep.
+    /// Registers the ops with ftrace, without functions to trace. Of several that trace a function,
+    /// the one that was registered first is called last at its entry, and first at its return. May
+    /// sleep.
     pub fn register(&self) -> Result {
         self.make_known(&mut self.state.lock())
     }
@@ -249,8 +250,8 @@ impl<H: Hooks> Tracer<H> {
             return Ok(());
         }
         let count = u32::try_from(ips.len()).map_err(|_| EINVAL)?;
-        // SAFETY: The ops is alive, and the mutex, or that no other task knows the tracer yet,
-        // keeps calls from overlapping. The addresses are only read.
+        // SAFETY: The ops is alive, and the mutex, or that no other task knows it yet, keeps calls
+        // from overlapping. The addresses are only read.
         let ret = unsafe {
             bindings::dtrace_filter_set(
                 self.ops.get(),
@@ -313,7 +314,7 @@ fn has_stopped(is_dead: Address) -> bool {
 }
 
 #[pinned_drop]
-impl<H: Hooks> PinnedDrop for Tracer<H> {
+impl<H: Hooks> PinnedDrop for FtraceOps<H> {
     fn drop(self: Pin<&mut Self>) {
         // A shared reference: ftrace may call the hooks on other CPUs until the ops is
         // unregistered.
@@ -360,7 +361,7 @@ impl<H: Hooks> PinnedDrop for Tracer<H> {
 
 /// # Safety
 ///
-/// Called by ftrace with the ops of a live `Tracer<H>`.
+/// Called by ftrace with the ops of a live `FtraceOps<H>`.
 unsafe extern "C" fn on_entry<H: Hooks>(
     ip: usize,
     parent: usize,
@@ -369,48 +370,48 @@ unsafe extern "C" fn on_entry<H: Hooks>(
 ) {
     // The architecture's `ftrace_regs` begin with the `pt_regs`.
     let raw = fregs.cast::<bindings::__arch_ftrace_regs>().cast();
-    // SAFETY: By the invariant of `Tracer`, `private` points to a live one. The registers are valid
-    // during the callback; no code changes them while `regs` is in use.
-    let (tracer, regs) = unsafe { (&*(*ops).private.cast::<Tracer<H>>(), Regs::from_ptr(raw)) };
+    // SAFETY: By the invariant of `FtraceOps`, `private` points to a live one. The registers are
+    // valid during the callback; no code changes them while `regs` is in use.
+    let (this, regs) = unsafe { (&*(*ops).private.cast::<FtraceOps<H>>(), Regs::from_ptr(raw)) };
     // SAFETY: The field was set before the ops was registered and never changes.
-    let parent = match unsafe { (*tracer.returns.get()).trampoline } == parent {
+    let parent = match unsafe { (*this.returns.get()).trampoline } == parent {
         // SAFETY: The registers are those saved at the entry of a function that the current task
         // has called.
-        true => unsafe { bindings::dtrace_returns_caller(tracer.returns.get(), raw) },
+        true => unsafe { bindings::dtrace_returns_caller(this.returns.get(), raw) },
         false => parent,
     };
-    // SAFETY: The registers are those with which ftrace goes on. The tracer stays alive until no
-    // task is on a detour, because `drop` waits for that.
+    // SAFETY: The registers are those with which ftrace goes on. The ops stays alive until no task
+    // is on a detour, because `drop` waits for that.
     let detour = || unsafe {
         bindings::dtrace_detour_take(raw, ip, parent, Some(on_detour::<H>), (*ops).private)
     };
-    let wanted = match H::DEFERS && tracer.hooks.defers(ip) && detour() {
-        true => tracer.hooks.deferred(ip),
-        false => tracer.hooks.entry(ip, parent as u64, regs),
+    let wanted = match H::DEFERS && this.hooks.defers(ip) && detour() {
+        true => this.hooks.deferred(ip),
+        false => this.hooks.entry(ip, parent as u64, regs),
     };
     if let Some(Wanted { place, of_users }) = wanted {
-        let returns = tracer.returns.get();
-        // SAFETY: The registers are those saved at the entry of a function, and the tracer, which
+        let returns = this.returns.get();
+        // SAFETY: The registers are those saved at the entry of a function, and the value, which
         // holds `returns`, is alive.
         let hooked = unsafe { bindings::dtrace_returns_hook(returns, place, raw, of_users) };
         if !hooked {
-            tracer.hooks.unhooked(place);
+            this.hooks.unhooked(place);
         }
     }
 }
 
 /// # Safety
 ///
-/// Called by `detours.c` with a live `Tracer<H>`.
-unsafe extern "C" fn on_detour<H: Hooks>(tracer: *mut c_void, ip: usize, caller: usize) {
+/// Called by `detours.c` with a live `FtraceOps<H>`.
+unsafe extern "C" fn on_detour<H: Hooks>(this: *mut c_void, ip: usize, caller: usize) {
     // SAFETY: By the caller's promise.
-    let tracer = unsafe { &*tracer.cast::<Tracer<H>>() };
-    tracer.hooks.detour(ip, caller as u64);
+    let this = unsafe { &*this.cast::<FtraceOps<H>>() };
+    this.hooks.detour(ip, caller as u64);
 }
 
 /// # Safety
 ///
-/// Called by `returns.c` with the `returns` of a live `Tracer<H>`.
+/// Called by `returns.c` with the `returns` of a live `FtraceOps<H>`.
 unsafe extern "C" fn on_leave<H: Hooks>(
     returns: *mut bindings::dtrace_returns,
     ip: usize,
@@ -419,10 +420,10 @@ unsafe extern "C" fn on_leave<H: Hooks>(
     first: u64,
 ) {
     let returns: *mut UnsafeCell<bindings::dtrace_returns> = returns.cast();
-    // SAFETY: By the caller's promise it is that field of a live tracer; an `UnsafeCell` is
+    // SAFETY: By the caller's promise it is that field of a live value; an `UnsafeCell` is
     // transparent.
-    let tracer = unsafe { &*kernel::container_of!(returns, Tracer<H>, returns) };
-    tracer.hooks.leave(ip, caller as u64, value, first);
+    let this = unsafe { &*kernel::container_of!(returns, FtraceOps<H>, returns) };
+    this.hooks.leave(ip, caller as u64, value, first);
 }
 
 fn to_result(ret: c_int) -> Result {

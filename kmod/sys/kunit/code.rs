@@ -9,7 +9,7 @@ use kernel::prelude::*;
 mod tests {
     use super::*;
     use crate::bindings;
-    use crate::sys::ftrace::{Change, Hooks, Tracer, Wanted};
+    use crate::sys::ftrace::{Change, FtraceOps, Hooks, Wanted};
     use crate::sys::functions::{self, Validity};
     use crate::sys::kunit::{sleep_ms, wait_until};
     use crate::sys::percpu::CpuGuard;
@@ -109,7 +109,7 @@ mod tests {
         let function = symbols::lookup(FUNCTION)?;
         let ip = functions::traceable_at(function).ok_or(ENODEV)?;
         let calls = Arc::new(Calls::default(), GFP_KERNEL)?;
-        let tracer = Tracer::new(Watch(calls.clone()))?;
+        let ops = FtraceOps::new(Watch(calls.clone()))?;
         root(function, 144);
         let before = calls.seen();
         let add = Change {
@@ -118,11 +118,11 @@ mod tests {
             returns: true,
         };
         let mut switched = 0;
-        let added = tracer.change(&add, || switched += 1);
+        let added = ops.change(&add, || switched += 1);
         let value = root(function, 144);
         root(function, 144);
         let during = calls.seen();
-        let dropped = tracer.change(
+        let dropped = ops.change(
             &Change {
                 add: &[],
                 drop: &[ip],
@@ -132,7 +132,7 @@ mod tests {
         );
         root(function, 144);
         let after = calls.seen();
-        drop(tracer);
+        drop(ops);
         root(function, 144);
         assert_eq!((added, dropped, switched), (Ok(()), Ok(()), 1));
         assert_eq!(value, 12);
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn a_change_that_fails_changes_nothing() -> Result {
         let calls = Arc::new(Calls::default(), GFP_KERNEL)?;
-        let tracer = Tracer::new(Watch(calls.clone()))?;
+        let ops = FtraceOps::new(Watch(calls.clone()))?;
         let mut switched = 0;
         let none = left_out as usize;
         let change = Change {
@@ -152,8 +152,8 @@ mod tests {
             drop: &[],
             returns: false,
         };
-        let result = tracer.change(&change, || switched += 1);
-        drop(tracer);
+        let result = ops.change(&change, || switched += 1);
+        drop(ops);
         assert!(result.is_err());
         assert_eq!(switched, 0);
         assert_eq!(calls.seen(), (0, 0, 0));
@@ -176,9 +176,9 @@ mod tests {
         }
     }
 
-    /// Drops a tracer while its function is being called, possibly on another CPU.
+    /// Drops an ops while its function is being called, possibly on another CPU.
     #[test]
-    fn a_tracer_may_go_at_any_time() -> Result {
+    fn an_ops_may_go_at_any_time() -> Result {
         let function = symbols::lookup(FUNCTION)?;
         let ip = functions::traceable_at(function).ok_or(ENODEV)?;
         let calls = Arc::new(Calls::default(), GFP_KERNEL)?;
@@ -191,8 +191,8 @@ mod tests {
         let mut result = Ok(());
         let mut called = true;
         for _ in 0..3 {
-            let tracer = Tracer::new(Watch(calls.clone()))?;
-            result = tracer.change(
+            let ops = FtraceOps::new(Watch(calls.clone()))?;
+            result = ops.change(
                 &Change {
                     add: &[ip],
                     drop: &[],
@@ -202,7 +202,7 @@ mod tests {
             );
             let then = rounds.load(Ordering::Relaxed);
             called &= wait_until(|| rounds.load(Ordering::Relaxed) > then + 1);
-            drop(tracer);
+            drop(ops);
             if result.is_err() {
                 break;
             }

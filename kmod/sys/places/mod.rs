@@ -23,7 +23,7 @@ pub mod sched;
 pub mod statistics;
 pub mod task;
 
-use super::ftrace::{Change, Hooks, Tracer, Wanted};
+use super::ftrace::{Change, FtraceOps, Hooks, Wanted};
 use super::functions;
 use super::regs::Regs;
 use super::symbols;
@@ -217,7 +217,7 @@ pub struct Places<T: Passed> {
     found: KVVec<Found>,
     tracepoints: Tracepoints<PlaceHit<T>>,
     in_modules: Option<InModules<T>>,
-    functions: Pin<KBox<Tracer<FunctionHooks<T>>>>,
+    functions: Pin<KBox<FtraceOps<FunctionHooks<T>>>>,
 }
 
 impl<T: Passed> Places<T> {
@@ -282,7 +282,7 @@ impl<T: Passed> Places<T> {
                 place,
             }))
         })?;
-        let functions = Tracer::new(FunctionHooks {
+        let functions = FtraceOps::new(FunctionHooks {
             passed: passed.clone(),
             functions,
         })?;
