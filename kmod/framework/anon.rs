@@ -95,7 +95,7 @@ fn start(
         probes = probes.saturating_add(consumer.enable(&enabling, note)?);
     }
     let (begin, tracing) = consumer.go()?;
-    consumer.tracer.need_no_attention();
+    consumer.shared.need_no_attention();
     let anonymous = Anonymous {
         consumer,
         tracing,

@@ -65,7 +65,7 @@ impl State {
     /// ECBs there, and their status counts them.
     pub(super) fn arm_new(&mut self, created: &[ProbeRef]) {
         let wanted = created.iter().copied().filter(|probe| probe.is_wanted());
-        let miss = |gone: &Enabled| gone.tracer.miss(gone.count().into());
+        let miss = |gone: &Enabled| gone.consumer.miss(gone.count().into());
         match self.unarmed(wanted) {
             Ok(unarmed) => {
                 let failed = self.arm(unarmed);

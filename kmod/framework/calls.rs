@@ -8,6 +8,7 @@
 //! Input from user space is copied once and then checked. Output is built completely before it is
 //! copied. A refused call changes nothing (INV-2).
 
+use super::consumer::Consumer;
 use super::device::{Attachment, Control, Open};
 use super::enabling::{too_long, Wanted};
 use super::patience::{Patience, ASKED};
@@ -15,7 +16,6 @@ use super::process::Order;
 use super::provider::Description;
 use super::quota::Payment;
 use super::text::{refuse, Refusal, Text};
-use super::tracer::Tracer;
 use super::user;
 use crate::sys::clock;
 use crate::sys::pause::Pid;
@@ -51,9 +51,9 @@ impl Open {
         self.consumer.sit();
         // A call that makes many probes may take long. Its caller is alive when it begins and when
         // it ends.
-        self.consumer.tracer.ask(clock::monotonic());
+        self.consumer.shared.ask(clock::monotonic());
         let answer = self.dispatch(cmd, arg, control);
-        self.consumer.tracer.ask(clock::monotonic());
+        self.consumer.shared.ask(clock::monotonic());
         answer.map_err(|refusal| {
             let errno = refusal.errno;
             control.last = refusal.into_text();
@@ -113,10 +113,12 @@ impl Open {
             .unwrap_or(PROVNAMELEN);
         let name = desc.name.get(..end).unwrap_or_default();
         let Attachment {
-            framework, tracer, ..
+            framework,
+            shared: consumer,
+            ..
         } = &*self.consumer;
-        let sees_all = tracer.rights.is_none();
-        let provider = framework.enter(tracer)?.provider(name, sees_all);
+        let sees_all = consumer.rights.is_none();
+        let provider = framework.enter(consumer)?.provider(name, sees_all);
         let provider = provider.ok_or(refuse(ESRCH))?;
         desc.attr = provider.attributes();
         desc.pad = 0;
@@ -146,11 +148,11 @@ impl Open {
         let desc: ProbeDesc = user::get(arg)?;
         let parts = Description::from(&desc);
         if desc.id == 0 {
-            let tracer = &self.consumer.tracer;
+            let consumer = &self.consumer.shared;
             self.consumer
                 .framework
-                .enter(tracer)?
-                .provide(tracer, &parts)
+                .enter(consumer)?
+                .provide(consumer, &parts)
                 .map_err(too_long)?;
         }
         self.next_probe(arg, &parts, desc.id)
@@ -176,15 +178,15 @@ impl Open {
     /// An error is the id up to which no probe matches: the stretch was used up and other calls may
     /// get the mutex, or the caller is killed.
     fn look_for_next(&self, parts: &Description<'_>, after: u32) -> Result<Option<ProbeDesc>, u32> {
-        let tracer = &self.consumer.tracer;
-        let state = self.consumer.framework.enter(tracer).map_err(|_| after)?;
+        let consumer = &self.consumer.shared;
+        let state = self.consumer.framework.enter(consumer).map_err(|_| after)?;
         let pattern = state.table.pattern(parts);
         let patience = Patience::of_stretch();
         let mut after = after;
         while let Some(probe) = state.table.next_match(&pattern, after, &patience)? {
             after = probe.id();
             // Only consumers that may trace a process may know what probes it has.
-            if tracer.rights.is_none() || state.may_list(tracer, probe) {
+            if consumer.rights.is_none() || state.may_list(consumer, probe) {
                 // Copied while the mutex is held, because the probe may be retired after that.
                 return Ok(Some(probe.desc()));
             }
@@ -196,9 +198,9 @@ impl Open {
     #[inline(never)]
     fn probearg(&self, arg: u64) -> Answer {
         let asked: ArgDesc = user::get(arg)?;
-        let state = self.consumer.framework.enter(&self.consumer.tracer)?;
+        let state = self.consumer.framework.enter(&self.consumer.shared)?;
         let probe = state.table.hold(asked.id).ok_or(refuse(EINVAL))?;
-        if !state.may_list(&self.consumer.tracer, probe.probe()) {
+        if !state.may_list(&self.consumer.shared, probe.probe()) {
             return Err(refuse(EINVAL));
         }
         let provider = state.provider_at(probe.provider());
@@ -239,7 +241,7 @@ impl Open {
 
     /// Reads a DOF image and pays for the memory that it takes (INV-29).
     fn read_enabling(&self, addr: u64) -> Result<(Enabling, Payment<'_>), Refusal> {
-        let Tracer { purse, payer, .. } = &*self.consumer.tracer;
+        let Consumer { purse, payer, .. } = &*self.consumer.shared;
         let hdr = image_header(addr)?;
         let size = hdr.loadsz as usize;
         let _paid = purse.pay(size)?;
@@ -256,18 +258,21 @@ impl Open {
     fn makeprobes(&self, arg: u64) -> Answer {
         let mut request: Probes = user::get(arg)?;
         let mut failed = u32::MAX;
-        let tracer = &self.consumer.tracer;
-        self.consumer.framework.enter(tracer)?.may_make(tracer)?;
+        let consumer = &self.consumer.shared;
+        self.consumer
+            .framework
+            .enter(consumer)?
+            .may_make(consumer)?;
         // Reading may wait for the caller's memory for as long as the caller likes.
-        let _paid = tracer.purse.pay(Order::memory(&request))?;
-        let order = Order::read(&request, tracer, &mut failed);
+        let _paid = consumer.purse.pay(Order::memory(&request))?;
+        let order = Order::read(&request, consumer, &mut failed);
         request.failed = failed;
         user::put(arg, &request)?;
         let order = order?;
         let framework = &self.consumer.framework;
-        let mut state = framework.enter(tracer)?;
+        let mut state = framework.enter(consumer)?;
         order.check(&framework.desk.registry)?;
-        state.make(tracer, order)?;
+        state.make(consumer, order)?;
         Ok(0)
     }
 
@@ -275,20 +280,24 @@ impl Open {
     fn replicate(&self, arg: u64, note: &mut Text) -> Answer {
         let repl: ReplDesc = user::get(arg)?;
         let Attachment {
-            framework, tracer, ..
+            framework,
+            shared: consumer,
+            ..
         } = &*self.consumer;
-        framework.enter(tracer)?.replicate(tracer, &repl, note)?;
+        framework
+            .enter(consumer)?
+            .replicate(consumer, &repl, note)?;
         Ok(0)
     }
 
     #[inline(never)]
     fn retract(&self, arg: u64) -> Answer {
         let desc: ProbeDesc = user::get(arg)?;
-        let tracer = &self.consumer.tracer;
+        let consumer = &self.consumer.shared;
         self.consumer
             .framework
-            .enter(tracer)?
-            .retract(tracer, &desc)?;
+            .enter(consumer)?
+            .retract(consumer, &desc)?;
         Ok(0)
     }
 
@@ -297,7 +306,7 @@ impl Open {
         let asked: EprobeDesc = user::get(arg)?;
         let (desc, recs) = self
             .consumer
-            .tracer
+            .shared
             .engine
             .eprobe(asked.epid, |desc, recs| (*desc, copy(recs)))?;
         put_described(arg, &desc, size_of::<EprobeDesc>(), &recs?, asked.nrecs)
@@ -308,7 +317,7 @@ impl Open {
         let asked: AggDesc = user::get(arg)?;
         let (mut desc, recs) = self
             .consumer
-            .tracer
+            .shared
             .engine
             .aggdesc(asked.id, |desc, recs| (*desc, copy(recs)))?;
         // The kernel does not know these three. The consumer gets back what it has passed.
@@ -319,7 +328,7 @@ impl Open {
     #[inline(never)]
     fn format(&self, arg: u64) -> Answer {
         let mut desc: FmtDesc = user::get(arg)?;
-        let text = self.consumer.tracer.engine.format(desc.format, |text| {
+        let text = self.consumer.shared.engine.format(desc.format, |text| {
             let mut copy = KVVec::with_capacity(text.len().saturating_add(1), GFP_KERNEL)?;
             copy.extend_from_slice(text, GFP_KERNEL)?;
             copy.push(0, GFP_KERNEL)?;
@@ -342,7 +351,7 @@ impl Open {
         let mut options =
             KVVec::with_capacity(NAMES.len(), GFP_KERNEL).map_err(|_| refuse(ENOMEM))?;
         for (option, _) in NAMES {
-            let value = self.consumer.tracer.engine.option(*option);
+            let value = self.consumer.shared.engine.option(*option);
             if value != UNSET {
                 let desc = dof::OptDesc {
                     option: *option as u32,
@@ -378,7 +387,7 @@ impl Attachment {
         self.watch()?;
         // Verification may take long and concerns this consumer alone, so it is done without the
         // framework's mutex.
-        let engine = &self.tracer.engine;
+        let engine = &self.shared.engine;
         let mut pending = engine.prepare(enabling.options(), enabling.clauses())?;
         pending.add_walkers(enabling.walkers(), engine)?;
         let wanted = Wanted::new(enabling, &pending)?;
@@ -390,8 +399,8 @@ impl Attachment {
                 pending.commit();
             }
         };
-        let mut state = self.framework.enter(&self.tracer)?;
-        state.enable(&self.tracer, &wanted, commit, note)
+        let mut state = self.framework.enter(&self.shared)?;
+        state.enable(&self.shared, &wanted, commit, note)
     }
 }
 

@@ -17,8 +17,8 @@
 //! A consumer with the option `destructive` has no deadman: `chill()` and `stop()` slow the machine
 //! down on purpose.
 
+use super::consumer::Consumer;
 use super::lives::Lives;
-use super::tracer::Tracer;
 use super::Framework;
 use crate::sys::clock;
 use crate::sys::periodic::{Periodic, Task};
@@ -64,24 +64,24 @@ pub struct Deadman {
 /// The part that runs in process context.
 struct Beat {
     framework: Arc<Framework>,
-    tracer: Arc<Tracer>,
+    consumer: Arc<Consumer>,
     limits: Limits,
 }
 
 /// The part that runs in hard interrupts.
 struct Watch {
-    tracer: Arc<Tracer>,
+    consumer: Arc<Consumer>,
     limits: Limits,
     lives: Lives,
 }
 
 impl Task for Beat {
     fn run(&mut self) -> u64 {
-        self.tracer.beat(clock::monotonic(), self.limits.user);
+        self.consumer.beat(clock::monotonic(), self.limits.user);
         // The beat has been given already, so it may wait for the framework's mutex here: a tracing
         // consumer's beat never depends on that mutex.
-        if self.tracer.engine.activity() == Activity::Killed {
-            self.framework.withdraw(&self.tracer);
+        if self.consumer.engine.activity() == Activity::Killed {
+            self.framework.withdraw(&self.consumer);
         }
         self.limits.interval()
     }
@@ -91,7 +91,7 @@ impl Tick for Watch {
     fn tick(&self, _regs: Option<&Regs>) {
         let (interval, timeout) = (self.limits.interval(), self.limits.timeout);
         let without = |since| self.lives.longest_without(since);
-        self.tracer
+        self.consumer
             .watch(clock::monotonic(), interval, timeout, without);
     }
 }
@@ -101,20 +101,20 @@ impl Deadman {
     /// `destructive`.
     pub fn start(
         framework: &Arc<Framework>,
-        tracer: &Arc<Tracer>,
+        consumer: &Arc<Consumer>,
         limits: Limits,
     ) -> Result<Option<Self>> {
-        if tracer.engine.is_destructive().is_ok_and(|is| is) {
+        if consumer.engine.is_destructive().is_ok_and(|is| is) {
             return Ok(None);
         }
-        tracer.begin(clock::monotonic());
+        consumer.begin(clock::monotonic());
         let beat = Beat {
             framework: framework.clone(),
-            tracer: tracer.clone(),
+            consumer: consumer.clone(),
             limits,
         };
         let watch = Watch {
-            tracer: tracer.clone(),
+            consumer: consumer.clone(),
             limits,
             lives: Lives::new()?,
         };

@@ -8,6 +8,7 @@
 //! everything that the consumer has. The file keeps the reason of the last refusal.
 
 use super::anon::{Anonymous, Unclaimed};
+use super::consumer::Consumer;
 use super::deadman::Deadman;
 use super::holder::Holding;
 use super::machine::FEATURES;
@@ -16,7 +17,6 @@ use super::quota;
 use super::seat::Seat;
 use super::snapshot::Cleaner;
 use super::text::{errno, Refusal, Text};
-use super::tracer::Tracer;
 use super::Framework;
 use crate::sys::audience::Listener;
 use crate::sys::percpu::Losses;
@@ -27,7 +27,7 @@ use crate::sys::unwind::Server;
 use crate::sys::vtime::Measuring;
 use crate::sys::{clock, device, percpu, privilege, random, task};
 use core::ffi::CStr;
-use dtrace_engine::{Config, Consumer};
+use dtrace_engine::{Config, Consumer as Engine};
 use kernel::alloc::{KBox, KVVec};
 use kernel::fs::File;
 use kernel::prelude::*;
@@ -145,7 +145,7 @@ impl device::OpenFile for Open {
     }
 
     fn show(&self, m: &SeqFile) {
-        let activity = self.consumer.tracer.engine.activity();
+        let activity = self.consumer.shared.engine.activity();
         seq_print!(m, "dtrace-activity:\t{activity:?}\n");
         let lost = Losses::total();
         seq_print!(
@@ -185,7 +185,7 @@ struct Watching {
 /// remove everything of it; this waits for an RCU grace period.
 pub struct Attachment {
     pub(super) framework: Arc<Framework>,
-    pub(super) tracer: Arc<Tracer>,
+    pub(super) shared: Arc<Consumer>,
     pub(super) visits: Arc<Visits>,
     /// Keeps the answers up to date which processes a member's consumer may trace (INV-36).
     watch: Pin<KBox<Mutex<Option<Watching>>>>,
@@ -200,7 +200,7 @@ impl Attachment {
     pub fn open(framework: Arc<Framework>) -> Result<Self> {
         let privileges = privilege::of_current(framework.group)?.ok_or(EPERM)?;
         let ends = framework.ends;
-        let engine = Consumer::new(Config {
+        let engine = Engine::new(Config {
             ncpus: percpu::nr_cpus(),
             privileges,
             features: FEATURES,
@@ -218,16 +218,15 @@ impl Attachment {
         };
         let user = rights.as_ref().map(|rights| rights.payer());
         let payer = framework.users.lock().payer(user)?;
-        let tracer = Tracer::new(engine, ends.error, rights, payer);
-        let tracer = Arc::new(tracer, GFP_KERNEL)?;
-        Self::new(framework, tracer)
+        let shared = Consumer::new(engine, ends.error, rights, payer);
+        Self::new(framework, Arc::new(shared, GFP_KERNEL)?)
     }
 
-    fn new(framework: Arc<Framework>, tracer: Arc<Tracer>) -> Result<Self> {
+    fn new(framework: Arc<Framework>, shared: Arc<Consumer>) -> Result<Self> {
         let visits = Arc::pin_init(new_mutex!((), "dtrace::Visits"), GFP_KERNEL)?;
         Ok(Self {
             framework,
-            tracer,
+            shared,
             visits,
             watch: KBox::pin_init(new_mutex!(None, "dtrace::Watch"), GFP_KERNEL)?,
         })
@@ -235,7 +234,7 @@ impl Attachment {
 
     /// Notes that the current task is the consumer's: it is the one that is asked about processes.
     pub fn sit(&self) {
-        if let Some(rights) = &self.tracer.rights {
+        if let Some(rights) = &self.shared.rights {
             rights.sit();
         }
     }
@@ -243,12 +242,12 @@ impl Attachment {
     /// Makes sure that from now on each process is asked about before it executes anything. Does
     /// nothing for a consumer that may trace all processes. May sleep.
     pub fn watch(&self) -> Result<(), Refusal> {
-        let Some(rights) = &self.tracer.rights else {
+        let Some(rights) = &self.shared.rights else {
             return Ok(());
         };
         let mut watch = self.watch.lock();
         if watch.is_none() {
-            let tracing = self.tracer.payer.trace()?;
+            let tracing = self.shared.payer.trace()?;
             *watch = Some(Watching {
                 _watch: Watch::begin(rights, &self.framework.watchers)?,
                 _tracing: tracing,
@@ -260,6 +259,6 @@ impl Attachment {
 
 impl Drop for Attachment {
     fn drop(&mut self) {
-        self.framework.forget(&self.tracer);
+        self.framework.forget(&self.shared);
     }
 }

@@ -6,11 +6,11 @@
 //!
 //! Everything here runs in probe context (INV-4).
 
+use super::consumer::Consumer;
 use super::enabled::Enabled;
 use super::fire::{Args, Cause, FireArgs};
 use super::machine::KernelMachine;
 use super::seen::Seen;
-use super::tracer::Tracer;
 use crate::sys::clock;
 use crate::sys::percpu::CpuGuard;
 use dtrace_engine::{Activity, Ecb, FaultReport, Machine, Missing};
@@ -24,16 +24,16 @@ const BLOCK: u32 = 64;
 pub fn fire_all(guard: &CpuGuard, machine: &KernelMachine<'_>) {
     guard.count();
     for at in machine.probe().enabled().iter(guard) {
-        if !at.tracer.sees_all {
+        if !at.consumer.sees_all {
             fire_less(guard, at, machine);
             continue;
         }
         let several = at.count() > 1;
         // Tracing may begin between two clauses. This check makes all of them fire or none.
-        if several && at.tracer.engine.activity() != Activity::Active {
+        if several && at.consumer.engine.activity() != Activity::Active {
             continue;
         }
-        fire_whole(guard, &at.tracer, at.first, machine);
+        fire_whole(guard, &at.consumer, at.first, machine);
         if several {
             fire_others(guard, at, machine);
         }
@@ -45,28 +45,28 @@ pub fn fire_all(guard: &CpuGuard, machine: &KernelMachine<'_>) {
 fn fire_others(guard: &CpuGuard, at: &Enabled, machine: &KernelMachine<'_>) {
     let mut left = BLOCK;
     for ecb in at.others() {
-        fire_another(guard, &at.tracer, ecb, machine);
+        fire_another(guard, &at.consumer, ecb, machine);
         left = left.wrapping_sub(1);
         if left == 0 {
-            note_clauses(guard, &at.tracer, machine, BLOCK.into());
+            note_clauses(guard, &at.consumer, machine, BLOCK.into());
             left = BLOCK;
         }
     }
 }
 
-/// Fires the machine's probe, which is `BEGIN`, `END` or `ERROR`, for `tracer` alone.
-pub fn fire_own(guard: &CpuGuard, tracer: &Tracer, machine: &KernelMachine<'_>) {
+/// Fires the machine's probe, which is `BEGIN`, `END` or `ERROR`, for `consumer` alone.
+pub fn fire_own(guard: &CpuGuard, consumer: &Consumer, machine: &KernelMachine<'_>) {
     guard.count();
-    for ecb in tracer.engine.own(machine.probe().id()) {
-        if tracer.sees_all {
-            fire_another(guard, tracer, ecb, machine);
-        } else if is_over(tracer, machine) {
-            return tracer.engine.kill();
+    for ecb in consumer.engine.own(machine.probe().id()) {
+        if consumer.sees_all {
+            fire_another(guard, consumer, ecb, machine);
+        } else if is_over(consumer, machine) {
+            return consumer.engine.kill();
         } else {
             machine.begin_of_user();
-            fire_restricted(guard, tracer, ecb, &Seen::new(machine, tracer));
+            fire_restricted(guard, consumer, ecb, &Seen::new(machine, consumer));
         }
-        note_clauses(guard, tracer, machine, 1);
+        note_clauses(guard, consumer, machine, 1);
     }
 }
 
@@ -84,58 +84,58 @@ pub fn rehearse_all(guard: &CpuGuard, machine: &KernelMachine<'_>) -> Option<Mis
 
 /// Rehearses the clauses of one consumer.
 fn rehearse_each(guard: &CpuGuard, at: &Enabled, machine: &KernelMachine<'_>) -> Option<Missing> {
-    let tracer = &at.tracer;
-    let seen = match tracer.sees_all {
+    let consumer = &at.consumer;
+    let seen = match consumer.sees_all {
         true => None,
-        false => Some(admit(tracer, machine)?),
+        false => Some(admit(consumer, machine)?),
     };
     at.find_map(|ecb| {
-        if is_over(tracer, machine) {
+        if is_over(consumer, machine) {
             return None;
         }
         let missing = match &seen {
-            None => tracer.engine.rehearse(guard.cpu(), ecb, machine),
+            None => consumer.engine.rehearse(guard.cpu(), ecb, machine),
             Some(seen) => {
                 machine.begin_of_user();
-                tracer.engine.rehearse(guard.cpu(), ecb, seen)
+                consumer.engine.rehearse(guard.cpu(), ecb, seen)
             }
         };
-        note_clauses(guard, tracer, machine, 1);
+        note_clauses(guard, consumer, machine, 1);
         missing
     })
 }
 
 /// Fires one clause of a consumer that sees everything.
 #[inline(always)]
-fn fire_whole(guard: &CpuGuard, tracer: &Tracer, ecb: Ecb, machine: &KernelMachine<'_>) {
-    if let Some(fault) = tracer.engine.fire(guard.cpu(), ecb, machine) {
-        fire_error(guard, tracer, machine, &fault);
+fn fire_whole(guard: &CpuGuard, consumer: &Consumer, ecb: Ecb, machine: &KernelMachine<'_>) {
+    if let Some(fault) = consumer.engine.fire(guard.cpu(), ecb, machine) {
+        fire_error(guard, consumer, machine, &fault);
     }
 }
 
 /// As [`fire_whole`], out of line: for all calls but the one on the path that every firing takes.
 #[inline(never)]
-fn fire_another(guard: &CpuGuard, tracer: &Tracer, ecb: Ecb, machine: &KernelMachine<'_>) {
-    fire_whole(guard, tracer, ecb, machine);
+fn fire_another(guard: &CpuGuard, consumer: &Consumer, ecb: Ecb, machine: &KernelMachine<'_>) {
+    fire_whole(guard, consumer, ecb, machine);
 }
 
 /// Whether a consumer is a member's, and members have done all that they may do together in this
 /// firing (INV-28).
-fn is_over(tracer: &Tracer, machine: &KernelMachine<'_>) -> bool {
-    tracer.rights.is_some() && machine.users_are_over()
+fn is_over(consumer: &Consumer, machine: &KernelMachine<'_>) -> bool {
+    consumer.rights.is_some() && machine.users_are_over()
 }
 
 /// Returns the firing as a consumer sees it that does not see everything. `None` if it does not
 /// fire for this consumer here and now.
-fn admit<'a>(tracer: &'a Tracer, machine: &'a KernelMachine<'a>) -> Option<Seen<'a>> {
+fn admit<'a>(consumer: &'a Consumer, machine: &'a KernelMachine<'a>) -> Option<Seen<'a>> {
     let args = machine.args();
     // Where the kernel was interrupted is not for this consumer to see.
     let is_hidden = args.cause == Cause::Sample && args.of_kernel;
-    let seen = Seen::new(machine, tracer);
+    let seen = Seen::new(machine, consumer);
     let fires = !is_hidden
-        && tracer.engine.activity() == Activity::Active
+        && consumer.engine.activity() == Activity::Active
         && (seen.is_of_nobody() || seen.owned());
-    if !fires && tracer.rights.is_some() {
+    if !fires && consumer.rights.is_some() {
         machine.pass_of_users();
     }
     fires.then_some(seen)
@@ -147,7 +147,7 @@ pub fn concerned<'a>(
     machine: &'a KernelMachine<'a>,
 ) -> impl Iterator<Item = &'a Enabled> {
     let nodes = machine.probe().enabled().iter(guard);
-    nodes.filter(|at| at.tracer.sees_all || admit(&at.tracer, machine).is_some())
+    nodes.filter(|at| at.consumer.sees_all || admit(&at.consumer, machine).is_some())
 }
 
 /// Fires for a consumer that does not see everything. For a member's consumer this ends when
@@ -155,33 +155,33 @@ pub fn concerned<'a>(
 /// that has done most is killed (INV-28).
 #[inline(never)]
 fn fire_less(guard: &CpuGuard, at: &Enabled, machine: &KernelMachine<'_>) {
-    let tracer = &*at.tracer;
-    let Some(seen) = admit(tracer, machine) else {
+    let consumer = &*at.consumer;
+    let Some(seen) = admit(consumer, machine) else {
         return;
     };
     let mut left = u64::from(at.count());
     let over = at.find_map(|ecb| {
-        if is_over(tracer, machine) {
+        if is_over(consumer, machine) {
             return Some(left);
         }
         machine.begin_of_user();
-        fire_restricted(guard, tracer, ecb, &seen);
-        note_clauses(guard, tracer, machine, 1);
-        if is_over(tracer, machine) {
+        fire_restricted(guard, consumer, ecb, &seen);
+        note_clauses(guard, consumer, machine, 1);
+        if is_over(consumer, machine) {
             end_greatest(guard, machine);
         }
         left = left.saturating_sub(1);
         None
     });
     if let Some(left) = over {
-        tracer.engine.drop_firings(guard.cpu(), &seen, left);
+        consumer.engine.drop_firings(guard.cpu(), &seen, left);
     }
 }
 
-fn fire_restricted(guard: &CpuGuard, tracer: &Tracer, ecb: Ecb, seen: &Seen<'_>) {
+fn fire_restricted(guard: &CpuGuard, consumer: &Consumer, ecb: Ecb, seen: &Seen<'_>) {
     match seen.machine().args().cause {
-        Cause::Passage => fire_and_tell(guard, tracer, ecb, seen),
-        Cause::Sample | Cause::Tick => fire_timed(guard, tracer, ecb, seen),
+        Cause::Passage => fire_and_tell(guard, consumer, ecb, seen),
+        Cause::Sample | Cause::Tick => fire_timed(guard, consumer, ecb, seen),
     }
 }
 
@@ -191,10 +191,10 @@ fn fire_restricted(guard: &CpuGuard, tracer: &Tracer, ecb: Ecb, seen: &Seen<'_>)
 #[cold]
 fn end_greatest(guard: &CpuGuard, machine: &KernelMachine<'_>) {
     let nodes = machine.probe().enabled().iter(guard);
-    let users = nodes.filter(|at| at.tracer.rights.is_some());
+    let users = nodes.filter(|at| at.consumer.rights.is_some());
     let (mut sum, mut most) = (0_u64, None);
     for at in users {
-        let work = at.tracer.engine.work(guard.cpu(), machine);
+        let work = at.consumer.engine.work(guard.cpu(), machine);
         sum = sum.saturating_add(work);
         if most.is_none_or(|(greatest, _)| work >= greatest) {
             most = Some((work, at));
@@ -202,36 +202,41 @@ fn end_greatest(guard: &CpuGuard, machine: &KernelMachine<'_>) {
     }
     let elsewhere = guard.is_stopped() && sum < guard.work_of_users() / 2;
     if let Some((_, at)) = most.filter(|_| !elsewhere) {
-        at.tracer.engine.kill();
+        at.consumer.engine.kill();
     }
 }
 
 /// Fires a clause at a timer, for a consumer that does not see everything. Kills the consumer if
 /// the timers of its user, or those of all members, have taken too much time (INV-33).
-fn fire_timed(guard: &CpuGuard, tracer: &Tracer, ecb: Ecb, seen: &Seen<'_>) {
-    let Some(shares) = tracer.payer.shares() else {
-        return fire_and_tell(guard, tracer, ecb, seen);
+fn fire_timed(guard: &CpuGuard, consumer: &Consumer, ecb: Ecb, seen: &Seen<'_>) {
+    let Some(shares) = consumer.payer.shares() else {
+        return fire_and_tell(guard, consumer, ecb, seen);
     };
     let began = clock::monotonic();
     if shares.are_spent(began) {
-        return tracer.engine.kill();
+        return consumer.engine.kill();
     }
-    fire_and_tell(guard, tracer, ecb, seen);
+    fire_and_tell(guard, consumer, ecb, seen);
     if shares.take(began, clock::monotonic()) {
-        tracer.engine.kill();
+        consumer.engine.kill();
     }
 }
 
-fn fire_and_tell(guard: &CpuGuard, tracer: &Tracer, ecb: Ecb, seen: &Seen<'_>) {
-    if let Some(fault) = tracer.engine.fire(guard.cpu(), ecb, seen) {
-        fire_error(guard, tracer, seen.machine(), &fault);
+fn fire_and_tell(guard: &CpuGuard, consumer: &Consumer, ecb: Ecb, seen: &Seen<'_>) {
+    if let Some(fault) = consumer.engine.fire(guard.cpu(), ecb, seen) {
+        fire_error(guard, consumer, seen.machine(), &fault);
     }
 }
 
 /// Fires `dtrace:::ERROR` for the consumer whose clause faulted, and for no other one. The engine
 /// counts a fault within `ERROR`.
 #[cold]
-fn fire_error(guard: &CpuGuard, tracer: &Tracer, machine: &KernelMachine<'_>, fault: &FaultReport) {
+fn fire_error(
+    guard: &CpuGuard,
+    consumer: &Consumer,
+    machine: &KernelMachine<'_>,
+    fault: &FaultReport,
+) {
     let words = [
         0,
         u64::from(fault.epid),
@@ -247,35 +252,37 @@ fn fire_error(guard: &CpuGuard, tracer: &Tracer, machine: &KernelMachine<'_>, fa
         of_kernel: false,
         ..*machine.args()
     };
-    for ecb in tracer.engine.own(tracer.error.id()) {
-        if is_over(tracer, machine) {
-            let seen = Seen::new(machine, tracer);
-            tracer.engine.drop_firings(guard.cpu(), &seen, 1);
+    for ecb in consumer.engine.own(consumer.error.id()) {
+        if is_over(consumer, machine) {
+            let seen = Seen::new(machine, consumer);
+            consumer.engine.drop_firings(guard.cpu(), &seen, 1);
             continue;
         }
         // The engine has counted a fault within `ERROR`. Nothing else fires for it.
-        let _ = KernelMachine::within(machine, tracer.error, &args, |machine| {
+        let _ = KernelMachine::within(machine, consumer.error, &args, |machine| {
             let cpu = guard.cpu();
-            match tracer.sees_all {
-                true => tracer.engine.fire(cpu, ecb, machine),
-                false => tracer.engine.fire(cpu, ecb, &Seen::new(machine, tracer)),
+            match consumer.sees_all {
+                true => consumer.engine.fire(cpu, ecb, machine),
+                false => consumer
+                    .engine
+                    .fire(cpu, ecb, &Seen::new(machine, consumer)),
             }
         });
-        note_clauses(guard, tracer, machine, 1);
+        note_clauses(guard, consumer, machine, 1);
     }
-    note_clauses(guard, tracer, machine, 1);
+    note_clauses(guard, consumer, machine, 1);
 }
 
 /// Counts the passing of `clauses` clauses of a consumer, in addition to the work that they have
 /// counted themselves.
 #[cold]
-fn note_clauses(guard: &CpuGuard, tracer: &Tracer, machine: &KernelMachine<'_>, clauses: u64) {
+fn note_clauses(guard: &CpuGuard, consumer: &Consumer, machine: &KernelMachine<'_>, clauses: u64) {
     let cpu = guard.cpu();
-    match tracer.sees_all {
-        true => tracer.engine.note_clauses(cpu, machine, clauses),
+    match consumer.sees_all {
+        true => consumer.engine.note_clauses(cpu, machine, clauses),
         false => {
-            let seen = Seen::new(machine, tracer);
-            tracer.engine.note_clauses(cpu, &seen, clauses);
+            let seen = Seen::new(machine, consumer);
+            consumer.engine.note_clauses(cpu, &seen, clauses);
         }
     }
 }

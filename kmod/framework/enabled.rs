@@ -7,8 +7,8 @@
 //! and asks once whether the consumer may see the current task. The node holds the first ECB; the
 //! engine chains the others behind it.
 
+use super::consumer::Consumer;
 use super::probe::{Held, ProbeRef};
-use super::tracer::Tracer;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use dtrace_engine::Ecb;
 use dtrace_uapi::types::Epid;
@@ -21,7 +21,7 @@ use kernel::sync::Arc;
 /// fire in it or not.
 pub struct Enabled {
     /// The consumer.
-    pub tracer: Arc<Tracer>,
+    pub consumer: Arc<Consumer>,
     /// The probe.
     pub probe: Held,
     /// The first ECB.
@@ -33,9 +33,9 @@ pub struct Enabled {
 
 impl Enabled {
     /// Makes the node of a consumer's first ECB at a probe.
-    pub fn new(tracer: &Arc<Tracer>, probe: ProbeRef, first: Ecb) -> Self {
+    pub fn new(consumer: &Arc<Consumer>, probe: ProbeRef, first: Ecb) -> Self {
         Self {
-            tracer: tracer.clone(),
+            consumer: consumer.clone(),
             probe: Held::new(probe),
             first,
             last: AtomicU32::new(first.epid),
@@ -47,7 +47,7 @@ impl Enabled {
     /// Appends an ECB, which fires after the others. Its EPID is greater than theirs.
     pub fn append(&self, epid: Epid) {
         let last = self.last.load(Ordering::Relaxed);
-        self.tracer.engine.chain(last, epid);
+        self.consumer.engine.chain(last, epid);
         self.last.store(epid, Ordering::Relaxed);
         self.count.fetch_add(1, Ordering::Relaxed);
     }
@@ -60,7 +60,7 @@ impl Enabled {
 
     /// Returns the ECBs after the first one.
     pub fn others(&self) -> impl Iterator<Item = Ecb> + '_ {
-        self.tracer.engine.chained(self.first.epid)
+        self.consumer.engine.chained(self.first.epid)
     }
 
     /// Calls `f` with each ECB in order until it returns something. A single ECB costs no look at

@@ -26,6 +26,7 @@
 //! A consumer is taken down in the opposite order: unlink, disarm the probes that no other consumer
 //! wants, wait for an RCU grace period, free. No step allocates, so none can fail.
 
+use super::consumer::Consumer;
 use super::enabled::Enabled;
 use super::patience::{Patience, ASKED_AT_ONCE, DESCRIBED, PERMITTED};
 use super::probe::ProbeRef;
@@ -34,7 +35,6 @@ use super::quota::{self, Dues};
 use super::state::State;
 use super::table::Table;
 use super::text::{refuse, Refusal, Text};
-use super::tracer::Tracer;
 use crate::sys::rculist::{Links, Writer};
 use crate::sys::task;
 use dtrace_engine::mem::sort::sort;
@@ -66,7 +66,7 @@ const _: () = assert!(REPLICA >= 2 * size_of::<Retained>());
 
 /// What the framework's state has of a consumer.
 pub struct Attached {
-    tracer: Arc<Tracer>,
+    consumer: Arc<Consumer>,
     links: Links<Enabled>,
     /// The consumer traces, so its ECBs are linked at once.
     tracing: bool,
@@ -171,13 +171,13 @@ pub(super) fn too_long(error: Error) -> Refusal {
 
 impl State {
     /// Makes the consumer known to the framework, if it is not. Returns its index in `attached`.
-    fn attach(&mut self, tracer: &Arc<Tracer>) -> Result<usize> {
-        if let Some(at) = self.index_of(tracer) {
+    fn attach(&mut self, consumer: &Arc<Consumer>) -> Result<usize> {
+        if let Some(at) = self.index_of(consumer) {
             return Ok(at);
         }
         self.attached.push(
             Attached {
-                tracer: tracer.clone(),
+                consumer: consumer.clone(),
                 links: Links::new(),
                 tracing: false,
                 missed_before: 0,
@@ -185,7 +185,7 @@ impl State {
                 retained: KVVec::new(),
                 enablings: 0,
                 next: 0,
-                dues: tracer.payer.dues(),
+                dues: consumer.payer.dues(),
             },
             GFP_KERNEL,
         )?;
@@ -194,8 +194,8 @@ impl State {
 
     /// Takes away all that a consumer has enabled. The caller must drop the result without the
     /// framework's mutex, because that waits for a grace period.
-    pub fn detach(&mut self, tracer: &Arc<Tracer>) -> Option<Attached> {
-        let at = self.index_of(tracer)?;
+    pub fn detach(&mut self, consumer: &Arc<Consumer>) -> Option<Attached> {
+        let at = self.index_of(consumer)?;
         let mut gone = self.attached.remove(at).ok()?;
         gone.links.unlink_if(&mut self.writer, |enabled| {
             enabled.probe.unwant(enabled);
@@ -215,9 +215,9 @@ impl State {
     }
 
     /// Links what a consumer has enabled. It traces from now on.
-    pub fn publish(&mut self, tracer: &Arc<Tracer>) {
+    pub fn publish(&mut self, consumer: &Arc<Consumer>) {
         if let Some(attached) = self
-            .index_of(tracer)
+            .index_of(consumer)
             .and_then(|at| self.attached.get_mut(at))
         {
             attached.tracing = true;
@@ -230,12 +230,12 @@ impl State {
     /// consumer. `note` gets a text about probes that could not be armed.
     pub fn enable(
         &mut self,
-        tracer: &Arc<Tracer>,
+        consumer: &Arc<Consumer>,
         wanted: &Wanted,
         commit: impl FnOnce(),
         note: &mut Text,
     ) -> Result<u32, Refusal> {
-        let at = self.attach(tracer)?;
+        let at = self.attach(consumer)?;
         self.want(at, wanted, commit, note)
     }
 
@@ -243,14 +243,14 @@ impl State {
     /// Returns and notes the same as [`enable`](Self::enable).
     pub fn replicate(
         &mut self,
-        tracer: &Arc<Tracer>,
+        consumer: &Arc<Consumer>,
         repl: &ReplDesc,
         note: &mut Text,
     ) -> Result<u32, Refusal> {
-        if tracer.engine.is_over() {
+        if consumer.engine.is_over() {
             return Err(Refusal::new(EINVAL, "the tracing has ended"));
         }
-        let at = self.attach(tracer)?;
+        let at = self.attach(consumer)?;
         let attached = self.attached.get(at).ok_or(refuse(ENODEV))?;
         let wanted = attached.replicas(repl)?;
         if wanted.list.is_empty() {
@@ -261,16 +261,16 @@ impl State {
 
     /// Forgets the replicas for a description. Their ECBs stay until their probes or the consumer
     /// go.
-    pub fn retract(&mut self, tracer: &Arc<Tracer>, desc: &ProbeDesc) -> Result<(), Refusal> {
+    pub fn retract(&mut self, consumer: &Arc<Consumer>, desc: &ProbeDesc) -> Result<(), Refusal> {
         let attached = self
-            .index_of(tracer)
+            .index_of(consumer)
             .and_then(|at| self.attached.get_mut(at));
         let paid = attached.and_then(|attached| attached.retract(desc));
         let paid = paid.ok_or(Refusal::new(
             ENOENT,
             "no enabling was replicated for this description",
         ))?;
-        tracer.purse.refund(paid);
+        consumer.purse.refund(paid);
         Ok(())
     }
 
@@ -286,21 +286,21 @@ impl State {
         // All descriptions first have providers make probes, because a probe that is made for one
         // description may match another one.
         let attached = self.attached.get_mut(at).ok_or(refuse(ENODEV))?;
-        let tracer = attached.tracer.clone();
+        let consumer = attached.consumer.clone();
         let kept = wanted.list.iter().map(Retained::price);
-        let paid = tracer.purse.pay(kept.fold(0, usize::saturating_add))?;
+        let paid = consumer.purse.pay(kept.fold(0, usize::saturating_add))?;
         attached.make_room(wanted)?;
         for retained in wanted.list.iter().filter(|r| r.desc.id == 0) {
             if task::is_killed() {
                 return Err(refuse(EINTR));
             }
             let desc = Description::from(&retained.desc);
-            self.provide(&tracer, &desc).map_err(too_long)?;
+            self.provide(&consumer, &desc).map_err(too_long)?;
         }
         let found = self.find(at, wanted)?;
         let unarmed = self.unarmed(found.iter().map(|(probe, _)| *probe))?;
         let dues = self.pay(at, &found)?;
-        self.note_kernel(&tracer, &found);
+        self.note_kernel(&consumer, &found);
         let attached = self.attached.get_mut(at).ok_or(refuse(ENODEV))?;
         attached.link(&mut self.writer, &found, dues, commit)?;
         attached.retain(wanted);
@@ -315,12 +315,12 @@ impl State {
     fn find(&self, at: usize, wanted: &Wanted) -> Result<KVVec<Match>, Refusal> {
         let attached = self.attached.get(at).ok_or(refuse(ENODEV))?;
         let permits = |probe: &ProbeRef| {
-            let permits = self.permits_probe(&attached.tracer, probe);
+            let permits = self.permits_probe(&attached.consumer, probe);
             // An error means that the process has ended, or that the answer is not known.
             permits.unwrap_or(false)
         };
         let mut found = KVVec::new();
-        let patience = attached.tracer.patience(self.occasion);
+        let patience = attached.consumer.patience(self.occasion);
         for Retained { desc, clause, .. } in &wanted.list {
             if task::is_killed() {
                 return Err(refuse(EINTR));
@@ -336,22 +336,22 @@ impl State {
                     match self.table.get(id) {
                         Some(probe) => one.push(probe, GFP_KERNEL)?,
                         // The probe has gone since the consumer got its id.
-                        None => attached.tracer.miss(1),
+                        None => attached.consumer.miss(1),
                     }
                     one
                 }
             };
             // A pattern does not mean probes that were made to order for another user (INV-33).
             if desc.id == 0 && is_pattern(Description::from(desc).name) {
-                let user = attached.tracer.payer.user();
+                let user = attached.consumer.payer.user();
                 matches.retain(|probe| probe.is_for(user));
             }
             // A probe that the consumer may not know of is no match. To refuse it would tell that
             // it exists.
-            if attached.tracer.rights.is_some() {
+            if attached.consumer.rights.is_some() {
                 let steps = ASKED_AT_ONCE.saturating_mul(matches.len() as u64);
                 patience.take(steps).map_err(too_long)?;
-                matches.retain(|probe| self.may_list(&attached.tracer, probe));
+                matches.retain(|probe| self.may_list(&attached.consumer, probe));
             }
             let before = found.len();
             found.reserve(matches.len(), GFP_KERNEL)?;
@@ -362,7 +362,7 @@ impl State {
                 return Err(Refusal::new(ENOSPC, "too many enabled probes"));
             }
             if found.len() == before && !matches.is_empty() {
-                return Err(self.refusal(&attached.tracer, &matches));
+                return Err(self.refusal(&attached.consumer, &matches));
             }
         }
         Ok(found)
@@ -371,10 +371,10 @@ impl State {
     /// Pays for the ECBs, timers and rates that a consumer is about to get.
     fn pay(&self, at: usize, found: &[Match]) -> Result<Dues, Refusal> {
         let attached = self.attached.get(at).ok_or(refuse(ENODEV))?;
-        let tracer = &attached.tracer;
-        let mut dues = tracer.payer.dues();
+        let consumer = &attached.consumer;
+        let mut dues = consumer.payer.dues();
         dues.add(found.len())?;
-        if tracer.sees_all {
+        if consumer.sees_all {
             return Ok(dues);
         }
         let are_timers = found.iter().filter(|(probe, _)| self.hz(probe).is_some());
@@ -396,13 +396,13 @@ impl State {
     }
 
     /// Notes with a consumer that it gets probes in the kernel's code, if it does.
-    fn note_kernel(&self, tracer: &Tracer, found: &[Match]) {
+    fn note_kernel(&self, consumer: &Consumer, found: &[Match]) {
         let is_in_kernel = |(probe, _): &Match| {
             let provider = self.provider_at(probe.provider());
             provider.is_some_and(|provider| provider.privileges() & PRIV_KERNEL != 0)
         };
-        if !tracer.is_in_kernel() && found.iter().any(is_in_kernel) {
-            tracer.enter_kernel();
+        if !consumer.is_in_kernel() && found.iter().any(is_in_kernel) {
+            consumer.enter_kernel();
         }
     }
 
@@ -413,18 +413,18 @@ impl State {
     ///
     /// A pattern of another user does not match a probe that was [made to order for a
     /// member](super::probe::Probe::is_for).
-    pub fn enable_new(&mut self, created: &[ProbeRef], whom: Option<&Arc<Tracer>>) {
+    pub fn enable_new(&mut self, created: &[ProbeRef], whom: Option<&Arc<Consumer>>) {
         // All were made together, for the same user.
         let Some(first) = created.first() else {
             return;
         };
-        let owner = whom.map(|tracer| self.index_of(tracer));
+        let owner = whom.map(|consumer| self.index_of(consumer));
         // The consumer whose call this is comes first. Otherwise the comparisons for other
         // consumers of its user could use up its allowance.
         let others = (0..self.attached.len()).filter(|at| owner != Some(Some(*at)));
         for at in Iterator::chain(owner.flatten().into_iter(), others) {
             let attached = self.attached.get(at);
-            if attached.is_some_and(|a| !first.is_for(a.tracer.payer.user())) {
+            if attached.is_some_and(|a| !first.is_for(a.consumer.payer.user())) {
                 continue;
             }
             let which = match owner {
@@ -445,8 +445,8 @@ impl State {
         };
         for attached in &self.attached {
             let described = attached.descriptions_of(provider.name().as_bytes(), module);
-            if described > 0 && self.permits(&attached.tracer.engine, index) {
-                attached.tracer.miss(described as u64);
+            if described > 0 && self.permits(&attached.consumer.engine, index) {
+                attached.consumer.miss(described as u64);
             }
         }
     }
@@ -455,16 +455,16 @@ impl State {
         let (Some(attached), Some(first)) = (self.attached.get(at), created.first()) else {
             return;
         };
-        let tracer = attached.tracer.clone();
-        let may_be = self.permits(&tracer.engine, first.provider());
+        let consumer = attached.consumer.clone();
+        let may_be = self.permits(&consumer.engine, first.provider());
         if !may_be || !attached.retained.iter().any(which) {
             return;
         }
         // The call that creates the probes may be another consumer's. Whether its caller is killed
         // does not matter here.
-        let patience = tracer.patience(self.occasion).deaf();
-        let Ok(Permitted { list, unknown }) = self.permitted(&tracer, created, &patience) else {
-            return tracer.miss(1);
+        let patience = consumer.patience(self.occasion).deaf();
+        let Ok(Permitted { list, unknown }) = self.permitted(&consumer, created, &patience) else {
+            return consumer.miss(1);
         };
         let created = list.as_deref().unwrap_or(created);
         let Some(attached) = self.attached.get_mut(at) else {
@@ -473,7 +473,9 @@ impl State {
         let mut found = KVVec::new();
         let mut count = 0usize;
         let told = attached
-            .each_new(&self.table, &unknown, which, &patience, |_| tracer.miss(1))
+            .each_new(&self.table, &unknown, which, &patience, |_| {
+                consumer.miss(1)
+            })
             .and_then(|()| {
                 attached.each_new(&self.table, created, which, &patience, |one| {
                     count = count.saturating_add(1);
@@ -486,29 +488,29 @@ impl State {
             });
         drop(patience);
         if told.is_err() {
-            return tracer.miss(1);
+            return consumer.miss(1);
         }
         if found.len() != count {
-            return tracer.miss(count as u64);
+            return consumer.miss(count as u64);
         }
         if count == 0 {
             return;
         }
         let paid = self.pay(at, &found);
-        self.note_kernel(&tracer, &found);
+        self.note_kernel(&consumer, &found);
         let linked = paid.and_then(|dues| {
             let attached = self.attached.get_mut(at).ok_or(refuse(ENODEV))?;
             attached.link(&mut self.writer, &found, dues, || {})
         });
         if linked.is_err() {
-            tracer.miss(count as u64);
+            consumer.miss(count as u64);
         }
     }
 
     /// Returns those of `created` that a consumer may have.
     fn permitted(
         &self,
-        tracer: &Tracer,
+        consumer: &Consumer,
         created: &[ProbeRef],
         patience: &Patience,
     ) -> Result<Permitted> {
@@ -516,13 +518,13 @@ impl State {
             list: None,
             unknown: KVVec::new(),
         };
-        if tracer.reads_all() {
+        if consumer.reads_all() {
             return Ok(permitted);
         }
         let mut list = KVVec::new();
         patience.take(PERMITTED.saturating_mul(created.len() as u64))?;
         for probe in created {
-            match self.permits_probe(tracer, probe) {
+            match self.permits_probe(consumer, probe) {
                 Ok(true) => list.push(*probe, GFP_KERNEL)?,
                 Err(error) if error == EAGAIN => permitted.unknown.push(*probe, GFP_KERNEL)?,
                 _ => {}
@@ -532,17 +534,17 @@ impl State {
         Ok(permitted)
     }
 
-    fn index_of(&self, tracer: &Arc<Tracer>) -> Option<usize> {
+    fn index_of(&self, consumer: &Arc<Consumer>) -> Option<usize> {
         self.attached
             .iter()
-            .position(|a| Arc::ptr_eq(&a.tracer, tracer))
+            .position(|a| Arc::ptr_eq(&a.consumer, consumer))
     }
 }
 
 impl Attached {
     /// Whether the consumer may have `more` ECBs in addition to those that it has.
     fn may_have(&self, more: usize) -> bool {
-        let most = match self.tracer.engine.privileges().kernel {
+        let most = match self.consumer.engine.privileges().kernel {
             true => ECBS_MAX,
             false => UNPRIVILEGED_MAX,
         };
@@ -709,7 +711,7 @@ impl Attached {
             missed = missed.saturating_add(missed_of(enabled));
         });
         let before = core::mem::take(&mut self.missed_before);
-        self.tracer.miss(missed.saturating_sub(before));
+        self.consumer.miss(missed.saturating_sub(before));
     }
 
     /// Gives each of `found` its ECB, or none of them if that fails. `dues` have been paid for
@@ -722,9 +724,9 @@ impl Attached {
         dues: Dues,
         commit: impl FnOnce(),
     ) -> Result<(), Refusal> {
-        let tracer = self.tracer.clone();
+        let consumer = self.consumer.clone();
         let mut ecbs = KVVec::with_capacity(found.len(), GFP_KERNEL)?;
-        let mut binding = tracer.engine.binding();
+        let mut binding = consumer.engine.binding();
         for (probe, clause) in found {
             let ecb = binding.bind(*clause, probe.id())?;
             ecbs.push(New::of(probe, ecb), GFP_KERNEL)?;
@@ -764,7 +766,7 @@ impl Attached {
             for new in here.take_while(|new| new.probe.id() == id) {
                 new.is_appended = true;
                 enabled.append(new.ecb.epid);
-                if reads_user(&self.tracer, new) {
+                if reads_user(&self.consumer, new) {
                     enabled.probe.read_user(enabled);
                 }
                 // `publish` reports only what waiting nodes have missed.
@@ -783,19 +785,19 @@ impl Attached {
         let Some((New { probe, ecb, .. }, others)) = ecbs.split_first() else {
             return;
         };
-        let enabled = Enabled::new(&self.tracer, probe, *ecb);
+        let enabled = Enabled::new(&self.consumer, probe, *ecb);
         for new in others {
             enabled.append(new.ecb.epid);
         }
         probe.want(&enabled);
-        if ecbs.iter().any(|new| reads_user(&self.tracer, new)) {
+        if ecbs.iter().any(|new| reads_user(&self.consumer, new)) {
             probe.read_user(&enabled);
         }
         self.missed_before = self.missed_before.saturating_add(missed_of(&enabled));
         // Cannot fail: `link` has reserved the room. `BEGIN`, `END` and `ERROR` are on no list,
         // because the engine knows their ECBs and no other consumer's firing is to pass them
         // (INV-28).
-        let _ = match self.tracer.engine.is_own(probe.id()) {
+        let _ = match self.consumer.engine.is_own(probe.id()) {
             true => self.links.add_apart(probe.enabled(), enabled),
             false => self.links.add(probe.enabled(), enabled),
         };
@@ -827,9 +829,9 @@ impl New {
 }
 
 /// Whether the ECB's clause loads user memory.
-fn reads_user(tracer: &Tracer, new: &New) -> bool {
+fn reads_user(consumer: &Consumer, new: &New) -> bool {
     let in_memory = new.probe.has_args_in_memory();
-    tracer.engine.reads_user(new.ecb.clause, in_memory)
+    consumer.engine.reads_user(new.ecb.clause, in_memory)
 }
 
 /// Returns how often a part of the probe could not be enabled, times the number of clauses.

@@ -13,6 +13,7 @@ mod retiring;
 #[path = "timers_tests.rs"]
 mod timers;
 
+use crate::consumer::Consumer;
 use crate::enabled::Enabled;
 use crate::enabling::Wanted;
 use crate::host_tests::table;
@@ -26,10 +27,11 @@ use crate::sys::rculist::Writer;
 use crate::sys::rights::Rights;
 use crate::table::LOOKED_AT;
 use crate::text::{Refusal, Text};
-use crate::tracer::Tracer;
 use dof::Image;
 use dtrace_engine::mem::alloc as engine_memory;
-use dtrace_engine::{Activity, ClauseId, Config, Consumer, Ecb, Enabling, Features, Privileges};
+use dtrace_engine::{
+    Activity, ClauseId, Config, Consumer as Engine, Ecb, Enabling, Features, Privileges,
+};
 use dtrace_uapi::glob;
 use dtrace_uapi::ioctl::{ProbeDesc, ReplDesc, PRIV_KERNEL, PRIV_USER};
 use dtrace_uapi::limits::RETAIN_MAX;
@@ -71,7 +73,7 @@ impl Provider for Fake {
         self.needs
     }
 
-    fn provide(&self, desc: &Description<'_>, _: &Tracer, batch: &mut Batch<'_>) -> Result {
+    fn provide(&self, desc: &Description<'_>, _: &Consumer, batch: &mut Batch<'_>) -> Result {
         match desc.name {
             name if name.starts_with(b"made") && batch.find(b"", b"", name).is_none() => {
                 batch.create(b"", b"", name, 0).map(drop)
@@ -149,21 +151,21 @@ impl World {
             .unwrap()
     }
 
-    fn consumer(&mut self) -> Arc<Tracer> {
+    fn consumer(&mut self) -> Arc<Consumer> {
         self.consumer_with(Privileges::ALL)
     }
 
-    fn consumer_with(&mut self, privileges: Privileges) -> Arc<Tracer> {
+    fn consumer_with(&mut self, privileges: Privileges) -> Arc<Consumer> {
         let payer = Users::new(LIMITS).payer(None).unwrap();
-        self.tracer(privileges, None, payer)
+        self.consumer_of(privileges, None, payer)
     }
 
-    fn tracer(
+    fn consumer_of(
         &self,
         privileges: Privileges,
         rights: Option<Arc<Rights>>,
         payer: Payer,
-    ) -> Arc<Tracer> {
+    ) -> Arc<Consumer> {
         self.tracer_of(u32::MAX, privileges, rights, payer)
     }
 
@@ -174,8 +176,8 @@ impl World {
         privileges: Privileges,
         rights: Option<Arc<Rights>>,
         payer: Payer,
-    ) -> Arc<Tracer> {
-        let engine = Consumer::new(Config {
+    ) -> Arc<Consumer> {
+        let engine = Engine::new(Config {
             ncpus: 1,
             privileges,
             features: Features::default(),
@@ -186,66 +188,76 @@ impl World {
             secret: 1,
             is_killed: || false,
         });
-        Arc::new(Tracer::new(engine.unwrap(), self.probes[0], rights, payer))
+        Arc::new(Consumer::new(
+            engine.unwrap(),
+            self.probes[0],
+            rights,
+            payer,
+        ))
     }
 
     fn enable(
         &mut self,
-        tracer: &Arc<Tracer>,
+        consumer: &Arc<Consumer>,
         enabling: &Enabling,
     ) -> Result<(u32, String), Refusal> {
-        let pending = tracer
+        let pending = consumer
             .engine
             .prepare(enabling.options(), enabling.clauses())?;
         let wanted = Wanted::new(enabling, &pending)?;
         let mut note = Text::new();
         let matched = self
             .state
-            .enable(tracer, &wanted, || pending.commit(), &mut note)?;
+            .enable(consumer, &wanted, || pending.commit(), &mut note)?;
         Ok((matched, words(note)))
     }
 
     /// Begins to trace, like `GO`.
-    fn begin(&mut self, tracer: &Arc<Tracer>) {
-        tracer.engine.go().unwrap();
-        self.state.publish(tracer);
-        tracer.engine.activate();
+    fn begin(&mut self, consumer: &Arc<Consumer>) {
+        consumer.engine.go().unwrap();
+        self.state.publish(consumer);
+        consumer.engine.activate();
     }
 
-    fn replicate(&mut self, tracer: &Arc<Tracer>, from: &str, to: &str) -> Result<u32, Refusal> {
+    fn replicate(
+        &mut self,
+        consumer: &Arc<Consumer>,
+        from: &str,
+        to: &str,
+    ) -> Result<u32, Refusal> {
         let repl = ReplDesc {
             matching: desc(from),
             create: desc(to),
         };
-        self.state.replicate(tracer, &repl, &mut Text::new())
+        self.state.replicate(consumer, &repl, &mut Text::new())
     }
 
     fn armed(&self) -> BTreeSet<u32> {
         self.fake.armed.lock().unwrap().clone()
     }
 
-    /// Everything of `tracer` that can be observed.
-    fn picture(&self, tracer: &Arc<Tracer>) -> impl PartialEq + std::fmt::Debug {
+    /// Everything of `consumer` that can be observed.
+    fn picture(&self, consumer: &Arc<Consumer>) -> impl PartialEq + std::fmt::Debug {
         let ecbs = self.probes.iter().map(|probe| {
             let entries = probe.enabled().iter(&CpuGuard);
             entries
                 .flat_map(|e| {
                     ecbs(e)
                         .into_iter()
-                        .map(|ecb| (Arc::ptr_eq(&e.tracer, tracer), ecb))
+                        .map(|ecb| (Arc::ptr_eq(&e.consumer, consumer), ecb))
                 })
                 .collect::<Vec<_>>()
         });
         let enabled = (1..)
-            .map_while(|epid| tracer.engine.eprobe(epid, |desc, _| *desc).ok())
+            .map_while(|epid| consumer.engine.eprobe(epid, |desc, _| *desc).ok())
             .collect::<Vec<_>>();
         let next: Option<ClauseId> = {
             let clauses = image(&["one"]);
-            let pending = tracer.engine.prepare(&[], clauses.clauses());
+            let pending = consumer.engine.prepare(&[], clauses.clauses());
             pending.unwrap_or_else(|r| panic!("{r}")).clause(0)
         };
-        let option = tracer.engine.option(Opt::Bufsize);
-        let missed = tracer.missed();
+        let option = consumer.engine.option(Opt::Bufsize);
+        let missed = consumer.missed();
         (
             ecbs.collect::<Vec<_>>(),
             self.armed(),
@@ -313,35 +325,35 @@ fn what_is_made_for_one_is_others_by_a_pattern_without_a_number() {
             let mut image = Image::default();
             image.clause(provider, "later", None, &[]);
             let enabling = Enabling::parse(&image.write()).unwrap_or_else(|r| panic!("{r}"));
-            let tracer = w.consumer();
-            w.enable(&tracer, &enabling).ok().unwrap();
-            tracer
+            let consumer = w.consumer();
+            w.enable(&consumer, &enabling).ok().unwrap();
+            consumer
         })
         .into();
     let (index, own) = (w.index, &consumers[0]);
     let create = |batch: &mut Batch<'_>| batch.create(b"", b"", b"later", 0);
     let probe = w.state.populate_for(index, Some(own), create).unwrap();
-    consumers.iter().for_each(|tracer| w.begin(tracer));
+    consumers.iter().for_each(|consumer| w.begin(consumer));
     let entries = probe.enabled().iter(&CpuGuard);
     let has: Vec<_> = entries
-        .map(|e| consumers.iter().position(|c| Arc::ptr_eq(c, &e.tracer)))
+        .map(|e| consumers.iter().position(|c| Arc::ptr_eq(c, &e.consumer)))
         .collect();
     assert_eq!(has.len(), 2, "{has:?}");
     assert!(has.contains(&Some(0)) && has.contains(&Some(1)), "{has:?}");
     consumers
         .iter()
-        .for_each(|tracer| drop(w.state.detach(tracer)));
+        .for_each(|consumer| drop(w.state.detach(consumer)));
 }
 
 /// A consumer of a member.
-fn member(w: &World, users: &mut Users) -> Arc<Tracer> {
+fn member(w: &World, users: &mut Users) -> Arc<Consumer> {
     let weak = Privileges {
         kernel: false,
         kernel_memory: false,
         ..Privileges::ALL
     };
     let payer = users.payer(Some(1000)).unwrap();
-    w.tracer(weak, None, payer)
+    w.consumer_of(weak, None, payer)
 }
 
 /// Other tasks wait for the mutex during a member's call, so the call may not make many probes.
@@ -381,10 +393,10 @@ fn a_users_consumers_have_little_compared_with_what_is_new() {
         glob::matches_in(glob.as_bytes(), name(10_000).as_bytes(), &mut each);
     }
     let [one, other] = [(); 2].map(|()| {
-        let tracer = member(&w, &mut users);
-        w.enable(&tracer, &image(&[glob, "*7*"])).ok().unwrap();
-        w.begin(&tracer);
-        tracer
+        let consumer = member(&w, &mut users);
+        w.enable(&consumer, &image(&[glob, "*7*"])).ok().unwrap();
+        w.begin(&consumer);
+        consumer
     });
     let root = w.consumer();
     w.enable(&root, &image(&[glob, "*7*"])).ok().unwrap();
@@ -392,7 +404,7 @@ fn a_users_consumers_have_little_compared_with_what_is_new() {
     let most = (STEPS * 3 / 4 / each) as usize;
     let names: Vec<String> = (0..most).map(name).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let missed = || [&one, &other, &root].map(|tracer| tracer.missed());
+    let missed = || [&one, &other, &root].map(|consumer| consumer.missed());
     w.state.begin();
     w.create(&names[..10]);
     assert_eq!(missed(), [0; 3]);
@@ -418,7 +430,7 @@ fn who_has_probes_in_the_kernel_is_known() {
     w.enable(&now, &image(&["one"])).ok().unwrap();
     w.enable(&later, &image(&["four"])).ok().unwrap();
     w.enable(&never, &image(&["five"])).ok().unwrap();
-    let known = [&now, &later, &never].map(|tracer| tracer.is_in_kernel());
+    let known = [&now, &later, &never].map(|consumer| consumer.is_in_kernel());
     assert_eq!(known, [true, false, false]);
     w.create(&["four"]);
     assert_eq!((later.is_in_kernel(), never.is_in_kernel()), (true, false));
@@ -433,11 +445,11 @@ fn probes_of_the_kernel_are_for_those_who_have_rights_over_it() {
     };
     for (needs, permitted) in [(PRIV_KERNEL, false), (PRIV_USER, true), (0, true)] {
         let mut w = World::with(needs);
-        let tracer = w.consumer_with(weak);
+        let consumer = w.consumer_with(weak);
         let other = w.consumer();
-        let one = w.enable(&tracer, &image(&["one"]));
+        let one = w.enable(&consumer, &image(&["one"]));
         // A description that matches nothing is never refused, and is retained.
-        w.enable(&tracer, &image(&["later"])).ok().unwrap();
+        w.enable(&consumer, &image(&["later"])).ok().unwrap();
         if permitted {
             assert_eq!(one.ok().unwrap().0, 1);
         } else {
@@ -447,7 +459,7 @@ fn probes_of_the_kernel_are_for_those_who_have_rights_over_it() {
         assert_eq!(w.armed().len(), usize::from(permitted));
         w.create(&["later"]);
         assert_eq!(w.armed().len(), 2 * usize::from(permitted));
-        assert_eq!(tracer.missed(), 0);
+        assert_eq!(consumer.missed(), 0);
         assert_eq!(w.enable(&other, &image(&["one"])).ok().unwrap().0, 1);
     }
 }
@@ -456,14 +468,14 @@ fn probes_of_the_kernel_are_for_those_who_have_rights_over_it() {
 /// changes nothing.
 fn with_ever_more_memory(limit: impl Fn(Option<usize>)) -> usize {
     let mut w = World::new();
-    let tracer = w.consumer();
+    let consumer = w.consumer();
     // Makes the names and the room for EPIDs, which stay after an attempt.
-    w.enable(&tracer, &image(&["one"])).ok().unwrap();
+    w.enable(&consumer, &image(&["one"])).ok().unwrap();
     let enabling = image(&["t*", "made", "one"]);
-    let before = w.picture(&tracer);
+    let before = w.picture(&consumer);
     for n in 0.. {
         limit(Some(n));
-        let result = w.enable(&tracer, &enabling);
+        let result = w.enable(&consumer, &enabling);
         limit(None);
         match result {
             Ok((matched, _)) => {
@@ -473,7 +485,7 @@ fn with_ever_more_memory(limit: impl Fn(Option<usize>)) -> usize {
             }
             Err(refusal) => assert_eq!(refusal.errno, ENOMEM),
         }
-        assert_eq!(w.picture(&tracer), before, "after {n} allocations");
+        assert_eq!(w.picture(&consumer), before, "after {n} allocations");
     }
     unreachable!()
 }
@@ -487,17 +499,17 @@ fn want_of_memory_leaves_nothing() {
 #[test]
 fn a_refusal_in_the_middle_leaves_nothing() {
     let mut w = World::new();
-    let tracer = w.consumer();
-    let before = w.picture(&tracer);
+    let consumer = w.consumer();
+    let before = w.picture(&consumer);
     let refusal = w
-        .enable(&tracer, &image(&["one", "never", "two"]))
+        .enable(&consumer, &image(&["one", "never", "two"]))
         .unwrap_err();
     assert_eq!(refusal.errno, ENODEV);
-    assert_eq!(w.picture(&tracer), before);
-    assert_eq!(tracer.engine.option(Opt::Bufsize), UNSET);
+    assert_eq!(w.picture(&consumer), before);
+    assert_eq!(consumer.engine.option(Opt::Bufsize), UNSET);
     // The probe that was made before the refusal is gone as well.
-    assert_eq!(w.enable(&tracer, &image(&["half"])).ok().unwrap().0, 0);
-    let refusal = w.replicate(&tracer, "one", "two").unwrap_err();
+    assert_eq!(w.enable(&consumer, &image(&["half"])).ok().unwrap().0, 0);
+    let refusal = w.replicate(&consumer, "one", "two").unwrap_err();
     assert_eq!(
         told(refusal),
         (ENOENT, "no enabling has this description".into())
@@ -507,17 +519,17 @@ fn a_refusal_in_the_middle_leaves_nothing() {
 #[test]
 fn replicas_are_enablings_of_their_own() {
     let mut w = World::new();
-    let tracer = w.consumer();
-    w.enable(&tracer, &image(&["one", "one"])).ok().unwrap();
-    assert_eq!(w.replicate(&tracer, "one", "two").ok().unwrap(), 2);
-    w.begin(&tracer);
+    let consumer = w.consumer();
+    w.enable(&consumer, &image(&["one", "one"])).ok().unwrap();
+    assert_eq!(w.replicate(&consumer, "one", "two").ok().unwrap(), 2);
+    w.begin(&consumer);
     assert_eq!(walked(w.probes[1]), 2);
     let clauses: Vec<_> = [1, 3]
-        .map(|epid| tracer.engine.eprobe(epid, |d, _| d.size).unwrap())
+        .map(|epid| consumer.engine.eprobe(epid, |d, _| d.size).unwrap())
         .into();
     assert_eq!(clauses, [12, 12]);
     // Doubling reaches a limit.
-    let doubled = (0..).find_map(|n| w.replicate(&tracer, "one", "one").err().map(|r| (n, r)));
+    let doubled = (0..).find_map(|n| w.replicate(&consumer, "one", "one").err().map(|r| (n, r)));
     let (rounds, refusal) = doubled.unwrap();
     assert_eq!(
         told(refusal),
@@ -530,39 +542,39 @@ fn replicas_are_enablings_of_their_own() {
 #[test]
 fn enablings_are_limited() {
     let mut w = World::new();
-    let tracer = w.consumer();
+    let consumer = w.consumer();
     let enabling = image(&["nonesuch"]);
     for _ in 0..RETAIN_MAX {
-        w.enable(&tracer, &enabling).ok().unwrap();
+        w.enable(&consumer, &enabling).ok().unwrap();
     }
-    let before = w.picture(&tracer);
-    let refusal = w.enable(&tracer, &enabling).unwrap_err();
+    let before = w.picture(&consumer);
+    let refusal = w.enable(&consumer, &enabling).unwrap_err();
     assert_eq!(
         told(refusal),
         (ENOSPC, "too many retained enablings".into())
     );
-    assert_eq!(w.picture(&tracer), before);
+    assert_eq!(w.picture(&consumer), before);
 }
 
 #[test]
 fn descriptions_are_limited() {
     let mut w = World::new();
-    let tracer = w.consumer();
+    let consumer = w.consumer();
     let enabling = image(&["nonesuch"; 16_000]);
     for _ in 0..4 {
-        w.enable(&tracer, &enabling).ok().unwrap();
+        w.enable(&consumer, &enabling).ok().unwrap();
     }
-    let before = w.picture(&tracer);
+    let before = w.picture(&consumer);
     for refusal in [
-        w.enable(&tracer, &enabling).map(drop).unwrap_err(),
-        w.replicate(&tracer, "nonesuch", "one")
+        w.enable(&consumer, &enabling).map(drop).unwrap_err(),
+        w.replicate(&consumer, "nonesuch", "one")
             .map(drop)
             .unwrap_err(),
     ] {
         let many = "too many retained descriptions".to_owned();
         assert_eq!(told(refusal), (ENOSPC, many));
     }
-    assert_eq!(w.picture(&tracer), before);
+    assert_eq!(w.picture(&consumer), before);
 }
 
 /// Matching makes other tasks wait for the mutex. So a consumer without rights over the kernel may
@@ -602,8 +614,8 @@ fn probes_that_take_long_to_match_are_missed() {
     });
     let strong = w.consumer();
     let enabling = image(&["*aaaaaaaab"; 2_000]);
-    for tracer in [&weak, &strong] {
-        w.enable(tracer, &enabling).ok().unwrap();
+    for consumer in [&weak, &strong] {
+        w.enable(consumer, &enabling).ok().unwrap();
     }
     let names: Vec<String> = (0..40).map(|n| format!("{:a<50}{n}", "")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -734,9 +746,9 @@ fn a_consumers_own_probes_are_on_no_list() {
     let payers = [(); 2].map(|()| Users::new(LIMITS).payer(None).unwrap());
     let [a, b] = payers.map(|payer| w.tracer_of(one.id(), Privileges::ALL, None, payer));
     let enabling = image(&["one", "two", "one"]);
-    for tracer in [&a, &b] {
-        assert_eq!(w.enable(tracer, &enabling).ok().unwrap().0, 3);
-        w.begin(tracer);
+    for consumer in [&a, &b] {
+        assert_eq!(w.enable(consumer, &enabling).ok().unwrap().0, 3);
+        w.begin(consumer);
     }
     assert_eq!((walked(one), walked(w.probes[1])), (0, 2));
     assert_eq!(a.engine.own(one.id()).count(), 2);
@@ -754,10 +766,10 @@ fn the_deadman_kills_what_starves_or_is_left_alone() {
     // The first gets control calls every 5 s, the second for 20 s only. The beats of the third end
     // after 20 s. The fourth has stopped.
     let [asked, left, starving, stopped] = [(); 4].map(|()| w.consumer());
-    for tracer in [&asked, &left, &starving, &stopped] {
-        tracer.engine.go().unwrap();
-        tracer.engine.activate();
-        tracer.begin(0);
+    for consumer in [&asked, &left, &starving, &stopped] {
+        consumer.engine.go().unwrap();
+        consumer.engine.activate();
+        consumer.begin(0);
     }
     stopped.engine.stop();
     let mut killed = [0; 4];
@@ -770,12 +782,12 @@ fn the_deadman_kills_what_starves_or_is_left_alone() {
                 left.ask(now);
             }
         }
-        for (n, tracer) in [&asked, &left, &starving, &stopped].into_iter().enumerate() {
+        for (n, consumer) in [&asked, &left, &starving, &stopped].into_iter().enumerate() {
             if second <= 20 || n < 2 {
-                tracer.beat(now, user);
+                consumer.beat(now, user);
             }
-            tracer.watch(now, SECOND, timeout, |_| 0);
-            if killed[n] == 0 && tracer.engine.activity() == Activity::Killed {
+            consumer.watch(now, SECOND, timeout, |_| 0);
+            if killed[n] == 0 && consumer.engine.activity() == Activity::Killed {
                 killed[n] = second;
             }
         }

@@ -18,10 +18,10 @@
 //! Arguments are not fetched here. [`FireArgs`] says where they are, and the machine fetches those
 //! that a program reads. So a probe whose predicate reads only `pid` pays for nothing else.
 
+use super::consumer::Consumer;
 use super::ecb;
 use super::machine::KernelMachine;
 use super::probe::ProbeRef;
-use super::tracer::Tracer;
 use crate::sys::faults::Span;
 use crate::sys::percpu::{CpuGuard, Nested, NoGracePeriod};
 use crate::sys::regs::Regs;
@@ -194,7 +194,7 @@ pub fn rehearse(probe: ProbeRef, args: &FireArgs<'_>) -> Option<Span> {
 #[cold]
 fn lost(probe: ProbeRef) {
     if let Some(nested) = Nested::after_refusal() {
-        tell(probe, &nested, |tracer, n| tracer.lose(n, nested.nmi));
+        tell(probe, &nested, |consumer, n| consumer.lose(n, nested.nmi));
     }
 }
 
@@ -204,8 +204,8 @@ fn lost(probe: ProbeRef) {
 /// May be called in the same contexts as [`fire`], and also in probe context.
 #[cold]
 pub fn lose(probe: ProbeRef, n: u64) {
-    tell_anywhere(probe, |tracer, clauses| {
-        tracer.have_lost(n.saturating_mul(clauses))
+    tell_anywhere(probe, |consumer, clauses| {
+        consumer.have_lost(n.saturating_mul(clauses))
     });
 }
 
@@ -256,9 +256,9 @@ pub fn unhooked(probe: ProbeRef) {
     if let Some(guard) = CpuGuard::enter() {
         let machine = KernelMachine::new(&guard, probe, &args);
         let concerned = ecb::concerned(&guard, &machine);
-        concerned.for_each(|at| at.tracer.lose_return(at.count().into()));
+        concerned.for_each(|at| at.consumer.lose_return(at.count().into()));
     } else if let Some(nested) = Nested::after_refusal() {
-        tell(probe, &nested, Tracer::lose_return);
+        tell(probe, &nested, Consumer::lose_return);
     }
 }
 
@@ -269,12 +269,12 @@ pub fn unhooked(probe: ProbeRef) {
 #[cold]
 pub fn miss(probe: ProbeRef) {
     probe.miss();
-    tell_anywhere(probe, Tracer::miss);
+    tell_anywhere(probe, Consumer::miss);
 }
 
 /// Calls `what` as [`tell`] does: in probe context of its own, or in the one that it is nested in.
 /// Does nothing where RCU is not watching.
-fn tell_anywhere(probe: ProbeRef, what: impl Fn(&Tracer, u64)) {
+fn tell_anywhere(probe: ProbeRef, what: impl Fn(&Consumer, u64)) {
     if let Some(guard) = CpuGuard::enter() {
         tell(probe, &guard, what);
     } else if let Some(nested) = Nested::after_refusal() {
@@ -283,8 +283,8 @@ fn tell_anywhere(probe: ProbeRef, what: impl Fn(&Tracer, u64)) {
 }
 
 /// Calls `what` with each consumer at the probe and the number of its clauses there.
-fn tell(probe: ProbeRef, here: &impl NoGracePeriod, what: impl Fn(&Tracer, u64)) {
+fn tell(probe: ProbeRef, here: &impl NoGracePeriod, what: impl Fn(&Consumer, u64)) {
     for at in probe.enabled().iter(here) {
-        what(&at.tracer, at.count().into());
+        what(&at.consumer, at.count().into());
     }
 }

@@ -294,8 +294,8 @@ impl Open {
     pub(super) fn registered(&self, arg: u64) -> Answer {
         let mut request: Registered = user::get(arg)?;
         let framework = &self.consumer.framework;
-        let tracer = &self.consumer.tracer;
-        framework.enter(tracer)?.may_make(tracer)?;
+        let consumer = &self.consumer.shared;
+        framework.enter(consumer)?.may_make(consumer)?;
         let process = self.process(request.pid)?;
         let next = framework.desk.registry.next(&process, request.generation);
         let (number, one) = next.ok_or(refuse(ENOENT))?;

@@ -10,13 +10,13 @@
 //! (INV-31).
 
 use super::calls::Answer;
+use super::consumer::Consumer;
 use super::device::Open;
 use super::holds::{Bell, Ear, Holds, Told};
 use super::posts::Post;
 use super::process::instruction_at;
 use super::quota::{Charge, Payer};
 use super::text::{refuse, Refusal};
-use super::tracer::Tracer;
 use super::user;
 use super::Framework;
 use crate::sys::audience::Listener;
@@ -72,10 +72,10 @@ impl Holding {
         self.bell.as_ref().ok_or(ENOMEM)
     }
 
-    fn holder(&mut self, tracer: &Tracer, framework: &Arc<Framework>) -> Result<&mut Holder> {
+    fn holder(&mut self, consumer: &Consumer, framework: &Arc<Framework>) -> Result<&mut Holder> {
         let bell = self.bell()?.clone();
         if self.holder.is_none() {
-            self.holder = Some(Holder::new(tracer, framework.clone(), bell)?);
+            self.holder = Some(Holder::new(consumer, framework.clone(), bell)?);
         }
         self.holder.as_mut().ok_or(ENOMEM)
     }
@@ -108,14 +108,14 @@ impl Holding {
 }
 
 impl Holder {
-    fn new(tracer: &Tracer, framework: Arc<Framework>, bell: Arc<Bell>) -> Result<Self> {
+    fn new(consumer: &Consumer, framework: Arc<Framework>, bell: Arc<Bell>) -> Result<Self> {
         Ok(Self {
-            holds: Holds::new(tracer.rights.clone(), bell)?,
+            holds: Holds::new(consumer.rights.clone(), bell)?,
             watches: KVVec::new(),
             telling: None,
             mappings: None,
             framework,
-            payer: tracer.payer.clone(),
+            payer: consumer.payer.clone(),
         })
     }
 
@@ -278,12 +278,12 @@ impl Open {
     /// Returns the place at which a process is to wait. It has a reference to the process of its
     /// own, because it may live longer than the watch.
     fn post(&self, process: &Process, request: &hold::Hold) -> Result<Post, Refusal> {
-        let tracer = &self.consumer.tracer;
+        let consumer = &self.consumer.shared;
         let other = Process::find(request.pid)?;
         if !process.is(&other) {
             return Err(refuse(ESRCH));
         }
-        let sees_all = tracer.rights.is_none();
+        let sees_all = consumer.rights.is_none();
         let (text, instruction) =
             instruction_at(&mut Reader::new(process), request.address, sees_all)?;
         Ok(Post {
@@ -292,14 +292,14 @@ impl Open {
             text,
             instruction,
             is_users: !sees_all,
-            payer: tracer.payer.clone(),
+            payer: consumer.payer.clone(),
         })
     }
 
     /// Returns the process with this ID, if the consumer may trace it. May wait for the process.
     pub(super) fn process(&self, pid: i32) -> Result<Process, Refusal> {
         let process = Process::find(pid)?;
-        self.consumer.tracer.must_trace(&process)?;
+        self.consumer.shared.must_trace(&process)?;
         Ok(process)
     }
 
@@ -307,17 +307,20 @@ impl Open {
     #[inline(never)]
     pub(super) fn hold(&self, arg: u64) -> Answer {
         let request: hold::Hold = user::get(arg)?;
-        let tracer = &self.consumer.tracer;
-        self.consumer.framework.enter(tracer)?.may_make(tracer)?;
+        let consumer = &self.consumer.shared;
+        self.consumer
+            .framework
+            .enter(consumer)?
+            .may_make(consumer)?;
         // Each fork is compared with the requests of each consumer, so this counts as one of a
         // member's few tracings.
         self.consumer.watch()?;
         // The order matters: the wait for a process comes before the turn, and the turn before the
         // lock of the holder. So no other call waits behind a process.
         let wish = self.wish(&request)?;
-        let _turn = tracer.payer.turn().map(Turn::take).transpose()?;
+        let _turn = consumer.payer.turn().map(Turn::take).transpose()?;
         let mut holding = self.holding.lock();
-        let holder = holding.holder(tracer, &self.consumer.framework)?;
+        let holder = holding.holder(consumer, &self.consumer.framework)?;
         match wish {
             Wish::Instruction(process, post) => holder.watch(process, post)?,
             Wish::Fork(process) => holder.follow(process)?,
@@ -337,7 +340,7 @@ impl Open {
             };
             let next = holds.next();
             if next.id == 0
-                || self.consumer.tracer.rights.is_none()
+                || self.consumer.shared.rights.is_none()
                 || self.process(next.pid).is_ok()
             {
                 break next;
@@ -349,8 +352,8 @@ impl Open {
             }
         };
         if next.id == 0 {
-            let tracer = &self.consumer.tracer;
-            self.consumer.framework.enter(tracer)?.tidy();
+            let consumer = &self.consumer.shared;
+            self.consumer.framework.enter(consumer)?.tidy();
         }
         user::put(arg, &next)?;
         Ok(0)
@@ -376,10 +379,10 @@ impl Open {
     pub(super) fn review(&self, arg: u64) -> Answer {
         let pid: i32 = user::get(arg)?;
         let process = self.process(pid)?;
-        let tracer = &self.consumer.tracer;
-        let mut state = self.consumer.framework.enter(tracer)?;
-        state.may_make(tracer)?;
-        state.review(tracer, pid, &process)?;
+        let consumer = &self.consumer.shared;
+        let mut state = self.consumer.framework.enter(consumer)?;
+        state.may_make(consumer)?;
+        state.review(consumer, pid, &process)?;
         Ok(0)
     }
 }

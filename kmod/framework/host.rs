@@ -9,6 +9,7 @@
 #![allow(dead_code)]
 
 mod arming;
+mod consumer;
 mod enabled;
 mod enabling;
 #[cfg(test)]
@@ -32,7 +33,6 @@ mod table;
 #[cfg(test)]
 mod table_tests;
 mod text;
-mod tracer;
 
 /// There are no probes in processes here.
 mod process {

@@ -17,12 +17,12 @@ use kernel::prelude::*;
 #[kunit_tests(dtrace_framework)]
 mod tests {
     use super::*;
+    use crate::framework::consumer::Consumer;
     use crate::framework::deadman::{Deadman, Limits};
     use crate::framework::lives::Lives;
     use crate::framework::machine::FEATURES;
     use crate::framework::probe::ProbeRef;
     use crate::framework::provider::{Failed, Provider};
-    use crate::framework::tracer::Tracer;
     use crate::framework::{fire, quota, Args, FireArgs, Framework};
     use crate::sys::clock;
     use crate::sys::deferred::{Chore, Deferred};
@@ -33,7 +33,7 @@ mod tests {
     use crate::sys::regs::Regs;
     use crate::sys::timer::{CpuTimers, Tick};
     use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-    use dtrace_engine::{Activity, Config, Consumer, Privileges};
+    use dtrace_engine::{Activity, Config, Consumer as Engine, Privileges};
     use dtrace_uapi::types::ProviderAttributes;
     use kernel::sync::Arc;
     use zerocopy::FromZeros;
@@ -191,9 +191,9 @@ mod tests {
     }
 
     /// Makes a consumer that traces and has nothing enabled.
-    fn tracing(framework: &Framework) -> Result<Arc<Tracer>> {
+    fn tracing(framework: &Framework) -> Result<Arc<Consumer>> {
         let ends = framework.ends;
-        let engine = Consumer::new(Config {
+        let engine = Engine::new(Config {
             ncpus: nr_cpus(),
             privileges: Privileges::ALL,
             features: FEATURES,
@@ -208,18 +208,18 @@ mod tests {
         engine.go().map_err(|_| ENOMEM)?;
         engine.activate();
         let payer = framework.users.lock().payer(None)?;
-        let tracer = Tracer::new(engine, ends.error, None, payer);
-        Ok(Arc::new(tracer, GFP_KERNEL)?)
+        let consumer = Consumer::new(engine, ends.error, None, payer);
+        Ok(Arc::new(consumer, GFP_KERNEL)?)
     }
 
     #[test]
     fn the_deadman_ends_whom_nobody_asks() -> Result {
         let framework = framework()?;
-        let tracer = tracing(&framework)?;
-        let before = tracer.engine.activity();
-        let deadman = Deadman::start(&framework, &tracer, Limits::new(400, 100))?;
+        let consumer = tracing(&framework)?;
+        let before = consumer.engine.activity();
+        let deadman = Deadman::start(&framework, &consumer, Limits::new(400, 100))?;
         let watched = deadman.is_some();
-        let killed = wait_until(|| tracer.engine.activity() == Activity::Killed);
+        let killed = wait_until(|| consumer.engine.activity() == Activity::Killed);
         drop(deadman);
         assert!(watched);
         assert!(before == Activity::Active);
@@ -230,10 +230,10 @@ mod tests {
     #[test]
     fn the_deadman_spares_whom_somebody_has_asked() -> Result {
         let framework = framework()?;
-        let tracer = tracing(&framework)?;
-        let deadman = Deadman::start(&framework, &tracer, Limits::new(2000, 0))?;
+        let consumer = tracing(&framework)?;
+        let deadman = Deadman::start(&framework, &consumer, Limits::new(2000, 0))?;
         sleep_ms(5000);
-        let spared = tracer.engine.activity() == Activity::Active;
+        let spared = consumer.engine.activity() == Activity::Active;
         drop(deadman);
         assert!(spared);
         Ok(())

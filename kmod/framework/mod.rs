@@ -22,6 +22,7 @@
 pub mod anon;
 mod arming;
 mod calls;
+mod consumer;
 pub mod deadman;
 pub mod device;
 mod ecb;
@@ -57,9 +58,9 @@ mod state;
 mod table;
 mod tables;
 mod text;
-mod tracer;
 mod user;
 
+pub use consumer::Consumer;
 pub use fire::{
     concern, fire, lose, miss, rehearse, unhooked, Args, Arguments, Cause, Concern, FireArgs,
 };
@@ -69,7 +70,6 @@ pub use probe::{any_reads_user, Part, Probe, ProbeRef};
 pub use provider::{Batch, Description, Failed, Provider};
 pub use state::NEEDS_KERNEL;
 pub use text::Refusal;
-pub use tracer::Tracer;
 
 use crate::sys::audience::Audience;
 use crate::sys::common::{Common, CommonGuard, Of};
@@ -149,8 +149,8 @@ impl Framework {
 
     /// Locks the state for a consumer. A member's call waits for its [turn](quota::Payer::turn)
     /// first. `EINTR` if the caller is killed.
-    fn enter<'a>(&'a self, tracer: &'a Tracer) -> Result<Entered<'a>> {
-        let turn = tracer.payer.turn().map(Turn::take).transpose()?;
+    fn enter<'a>(&'a self, consumer: &'a Consumer) -> Result<Entered<'a>> {
+        let turn = consumer.payer.turn().map(Turn::take).transpose()?;
         Ok(Entered::new(self.state.lock_killable()?, turn))
     }
 
@@ -162,16 +162,16 @@ impl Framework {
     }
 
     /// Takes away all that a consumer has enabled, and waits until no firing uses it any more.
-    fn withdraw(&self, tracer: &Arc<Tracer>) {
-        let gone = self.enter_anyway().detach(tracer);
+    fn withdraw(&self, consumer: &Arc<Consumer>) {
+        let gone = self.enter_anyway().detach(consumer);
         // This waits for a grace period, so it is done without the framework's mutex.
         drop(gone);
     }
 
     /// Removes a consumer that has ended, and the probes that only it had requested.
-    fn forget(&self, tracer: &Arc<Tracer>) {
-        self.withdraw(tracer);
-        self.enter_anyway().forget(tracer);
+    fn forget(&self, consumer: &Arc<Consumer>) {
+        self.withdraw(consumer);
+        self.enter_anyway().forget(consumer);
     }
 
     /// Returns a copy of a text that stays as long as the framework, for the name of a provider

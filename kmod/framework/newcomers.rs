@@ -9,14 +9,14 @@
 //! all the same, and what fires on it is counted. The buffers of a CPU that goes offline stay, with
 //! their contents.
 
+use super::consumer::Consumer;
 use super::text::errno;
-use super::tracer::Tracer;
 use crate::sys::hotplug::{CpuState, Everywhere, PerCpu, Stage};
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
 /// Gives a consumer's buffers to CPUs that come online.
-pub struct Newcomers(Arc<Tracer>);
+pub struct Newcomers(Arc<Consumer>);
 
 /// A running [`Newcomers`]. Dropping it ends it.
 pub type Waiting = Pin<KBox<Everywhere<Newcomers>>>;
@@ -35,7 +35,7 @@ impl PerCpu for Newcomers {
 impl Newcomers {
     /// Starts for a consumer that has its buffers. CPUs that have come online since it got them get
     /// theirs here; an error of one of these fails the call.
-    pub fn start(state: &Arc<CpuState<Self>>, tracer: &Arc<Tracer>) -> Result<Waiting> {
-        Everywhere::start(state.clone(), Self(tracer.clone()))
+    pub fn start(state: &Arc<CpuState<Self>>, consumer: &Arc<Consumer>) -> Result<Waiting> {
+        Everywhere::start(state.clone(), Self(consumer.clone()))
     }
 }

@@ -295,7 +295,7 @@ impl Probe {
     /// Counts a consumer that enables it.
     pub(super) fn want(&self, enabled: &Enabled) {
         self.wanted.fetch_add(1, Ordering::Relaxed);
-        let for_all = u32::from(enabled.tracer.sees_all);
+        let for_all = u32::from(enabled.consumer.sees_all);
         self.for_all.fetch_add(for_all, Ordering::Relaxed);
     }
 
@@ -313,7 +313,7 @@ impl Probe {
         let reads = u32::from(enabled.reads_user());
         self.readers.fetch_sub(reads, Ordering::Relaxed);
         READERS.fetch_sub(reads, Ordering::Relaxed);
-        let for_all = u32::from(enabled.tracer.sees_all);
+        let for_all = u32::from(enabled.consumer.sees_all);
         self.for_all.fetch_sub(for_all, Ordering::Relaxed);
     }
 

@@ -16,13 +16,13 @@
 //! number at its end: the number may have been that of another process when the description was
 //! written.
 
+use super::consumer::Consumer;
 use super::patience::LOOKED_UP;
 use super::provider::Provider;
 use super::quota::Payer;
 use super::registry::Registry;
 use super::state::{State, NEEDS_KERNEL};
 use super::text::{refuse, Refusal};
-use super::tracer::Tracer;
 use super::user;
 use crate::sys::arch::program::Instruction;
 use crate::sys::process::{Process, Reader, Text, CODE_MAX};
@@ -94,8 +94,8 @@ pub struct ConsumerId(usize);
 
 impl ConsumerId {
     /// Returns the id of a consumer.
-    pub fn of(tracer: &Arc<Tracer>) -> Self {
-        Self(core::ptr::from_ref::<Tracer>(tracer) as usize)
+    pub fn of(consumer: &Arc<Consumer>) -> Self {
+        Self(core::ptr::from_ref::<Consumer>(consumer) as usize)
     }
 }
 
@@ -142,7 +142,11 @@ impl Order {
     /// Reads what `request` points to and looks up its instructions. If an instruction is the
     /// reason of a refusal, its index is left in `failed`. May wait for the process and for file
     /// systems, so the framework's mutex must not be held.
-    pub fn read(request: &Probes, tracer: &Arc<Tracer>, failed: &mut u32) -> Result<Self, Refusal> {
+    pub fn read(
+        request: &Probes,
+        consumer: &Arc<Consumer>,
+        failed: &mut u32,
+    ) -> Result<Self, Refusal> {
         let sizes = [
             (request.nprobes as usize, PROBES_MAX),
             (request.nsites as usize, SITES_MAX),
@@ -155,7 +159,7 @@ impl Order {
         let [(nprobes, _), (nsites, _), (text_size, _), (nargs, _)] = sizes;
         // Bounds what is read by the number of places that the consumer may have: each probe has at
         // least one site, with names of its own.
-        tracer.payer.check(nsites)?;
+        consumer.payer.check(nsites)?;
         if nprobes > nsites || text_size / TEXT_OF_SITE > nsites || nargs / PROBE_ARGS_MAX > nsites
         {
             return Err(Refusal::new(EINVAL, "more is sent than the probes need"));
@@ -167,13 +171,13 @@ impl Order {
         let mut args = KVVec::from_elem(Arg::new_zeroed(), nargs, GFP_KERNEL)?;
         user::read(request.args, args.as_mut_bytes())?;
         let process = Process::find(request.pid)?;
-        tracer.must_trace(&process)?;
-        let sees_all = tracer.rights.is_none();
+        consumer.must_trace(&process)?;
+        let sees_all = consumer.rights.is_none();
         let mut order = Self {
             pid: u32::try_from(request.pid).map_err(|_| refuse(ESRCH))?,
             process,
-            consumer: ConsumerId::of(tracer),
-            payer: tracer.payer.clone(),
+            consumer: ConsumerId::of(consumer),
+            payer: consumer.payer.clone(),
             probes,
             text,
             args,
@@ -376,16 +380,16 @@ impl State {
 
     /// Checks whether a consumer may have probes in processes. A consumer that may not is not told
     /// what a process has, either.
-    pub fn may_make(&self, tracer: &Arc<Tracer>) -> Result<(), Refusal> {
+    pub fn may_make(&self, consumer: &Arc<Consumer>) -> Result<(), Refusal> {
         let (index, _) = self.processes()?;
-        match self.permits(&tracer.engine, index) {
+        match self.permits(&consumer.engine, index) {
             true => Ok(()),
             false => Err(Refusal::new(EACCES, NEEDS_KERNEL)),
         }
     }
 
     /// Makes the probes of `order`, and enables them where descriptions match.
-    pub fn make(&mut self, tracer: &Arc<Tracer>, order: Order) -> Result<(), Refusal> {
+    pub fn make(&mut self, consumer: &Arc<Consumer>, order: Order) -> Result<(), Refusal> {
         let (index, provider) = self.processes()?;
         if order.len() == 0 {
             return Ok(());
@@ -393,7 +397,7 @@ impl State {
         provider.expect(&order);
         self.remove_abandoned(index, &*provider);
         let mut refused = None;
-        let made = self.populate_for(index, Some(tracer), |batch| {
+        let made = self.populate_for(index, Some(consumer), |batch| {
             provider.make(order, batch).map_err(|refusal| {
                 let errno = refusal.errno;
                 refused = Some(refusal);
@@ -417,9 +421,14 @@ impl State {
 
     /// Retires the probes of a process at instructions that have moved or gone, for example with a
     /// library. `E2BIG` if a member has used up the steps of the call.
-    pub fn review(&mut self, tracer: &Tracer, pid: i32, process: &Process) -> Result<(), Refusal> {
+    pub fn review(
+        &mut self,
+        consumer: &Consumer,
+        pid: i32,
+        process: &Process,
+    ) -> Result<(), Refusal> {
         let (index, provider) = self.processes()?;
-        let patience = tracer.patience(self.occasion);
+        let patience = consumer.patience(self.occasion);
         // Others may have any number of places there.
         let begin = |places: usize| patience.take(LOOKED_UP.saturating_mul(places as u64));
         let stale = provider.review(pid.unsigned_abs(), process, &begin)?;
@@ -444,11 +453,11 @@ impl State {
     }
 
     /// Retires the probes that only this consumer had requested. The consumer has gone.
-    pub fn forget(&mut self, tracer: &Arc<Tracer>) {
+    pub fn forget(&mut self, consumer: &Arc<Consumer>) {
         let Ok((index, provider)) = self.processes() else {
             return;
         };
-        provider.forget(ConsumerId::of(tracer));
+        provider.forget(ConsumerId::of(consumer));
         self.remove_abandoned(index, &*provider);
     }
 }

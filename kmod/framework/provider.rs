@@ -21,13 +21,13 @@
 //! - A disabled probe costs nothing (INV-19): what `enable` has put in place is gone when `disable`
 //!   returns.
 
+use super::consumer::Consumer;
 use super::holds::Ear;
 use super::posts::Post;
 use super::probe::ProbeRef;
 use super::process::{ConsumerId, Order, Stale};
 use super::table::{NewProbe, Table};
 use super::text::{refuse, Refusal};
-use super::tracer::Tracer;
 use crate::sys::process::Process;
 use dtrace_uapi::ioctl::{ArgDesc, ProbeDesc};
 use dtrace_uapi::types::ProviderAttributes;
@@ -47,7 +47,7 @@ pub trait Provider: Send + Sync {
 
     /// Whether a consumer that does not see everything may have a probe. `EAGAIN` if this is not
     /// known, because only the consumer's own task can ask and another task is current.
-    fn permits(&self, _probe: ProbeRef, _tracer: &Tracer) -> Result<bool> {
+    fn permits(&self, _probe: ProbeRef, _consumer: &Consumer) -> Result<bool> {
         Ok(true)
     }
 
@@ -68,7 +68,12 @@ pub trait Provider: Send + Sync {
     ///
     /// Only providers whose probes cannot be listed in advance (`profile`) need this. A description
     /// that the provider cannot make a probe of is no error: there is simply no probe.
-    fn provide(&self, _desc: &Description<'_>, _tracer: &Tracer, _batch: &mut Batch<'_>) -> Result {
+    fn provide(
+        &self,
+        _desc: &Description<'_>,
+        _consumer: &Consumer,
+        _batch: &mut Batch<'_>,
+    ) -> Result {
         Ok(())
     }
 

@@ -9,8 +9,8 @@ use super::*;
 fn firings_pass_who_traces_and_nobody_else() {
     let mut w = World::new();
     let (first, second, idle) = (w.consumer(), w.consumer(), w.consumer());
-    for tracer in [&first, &second, &idle] {
-        w.enable(tracer, &image(&["one", "two", "one"]))
+    for consumer in [&first, &second, &idle] {
+        w.enable(consumer, &image(&["one", "two", "one"]))
             .ok()
             .unwrap();
     }
@@ -23,7 +23,7 @@ fn firings_pass_who_traces_and_nobody_else() {
     // Consumers are in the order in which they began to trace. What one of them enables later is
     // linked at once.
     let entries = one.enabled().iter(&CpuGuard);
-    let whose: Vec<_> = entries.map(|e| Arc::ptr_eq(&e.tracer, &first)).collect();
+    let whose: Vec<_> = entries.map(|e| Arc::ptr_eq(&e.consumer, &first)).collect();
     assert_eq!(whose, [false, true]);
     assert_eq!(w.replicate(&first, "two", "three").ok().unwrap(), 1);
     assert_eq!(walked(w.probes[2]), 1);
@@ -74,8 +74,8 @@ fn a_firing_passes_a_consumer_once() {
 #[test]
 fn what_waits_goes_with_its_probe() {
     let mut w = World::new();
-    let tracer = w.consumer();
-    w.enable(&tracer, &image(&["*", "late", "two"]))
+    let consumer = w.consumer();
+    w.enable(&consumer, &image(&["*", "late", "two"]))
         .ok()
         .unwrap();
     let two = w.probes[1];
@@ -84,15 +84,15 @@ fn what_waits_goes_with_its_probe() {
     assert_eq!(w.create(&["two"])[0].id(), two.id());
     let late = w.create(&["late"])[0];
     let again = w.create(&["bad"])[0];
-    assert_eq!(tracer.missed(), 1);
+    assert_eq!(consumer.missed(), 1);
     assert!(w.armed().contains(&two.id()) && w.armed().contains(&late.id()));
-    w.begin(&tracer);
+    w.begin(&consumer);
     // The two bad probes have no ECBs; the note and the count of missed probes are all that is left
     // of them.
     let found = [w.probes[0], two, late, w.probes[3], again].map(walked);
     assert_eq!(found, [1, 2, 2, 0, 0]);
-    assert_eq!(tracer.missed(), 1);
-    drop(w.state.detach(&tracer));
+    assert_eq!(consumer.missed(), 1);
+    drop(w.state.detach(&consumer));
     assert!(w.armed().is_empty());
 }
 

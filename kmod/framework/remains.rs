@@ -19,7 +19,7 @@ impl Open {
     /// Fills in the next mapping of a process.
     #[inline(never)]
     pub(super) fn remains(&self, arg: u64, control: &mut Control) -> Answer {
-        if !self.consumer.tracer.reads_all() {
+        if !self.consumer.shared.reads_all() {
             let why = "mappings of processes that have ended are for who reads all memory";
             return Err(Refusal::new(EACCES, why));
         }

@@ -66,7 +66,7 @@ fn a_users_quota_is_given_back_with_the_probes() {
         kernel_memory: false,
         ..Privileges::ALL
     };
-    let all = w.tracer(privileges, None, payer);
+    let all = w.consumer_of(privileges, None, payer);
     w.enable(&all, &image(&["p*"])).ok().unwrap();
     w.begin(&all);
     let processes = if cfg!(miri) { 20 } else { 4_000 };
@@ -82,11 +82,11 @@ fn a_users_quota_is_given_back_with_the_probes() {
 #[test]
 fn who_has_an_ecb_keeps_the_probe() {
     let mut w = World::new();
-    let tracer = w.consumer();
+    let consumer = w.consumer();
     let gone = w.start(7, 3);
     // The ECB of a probe that stays is in the same block.
-    w.enable(&tracer, &image(&["one", "p7*"])).ok().unwrap();
-    w.begin(&tracer);
+    w.enable(&consumer, &image(&["one", "p7*"])).ok().unwrap();
+    w.begin(&consumer);
     let kept: Vec<_> = gone
         .iter()
         .map(|probe| (*probe, probe.id(), probe.place()))
@@ -109,9 +109,9 @@ fn who_has_an_ecb_keeps_the_probe() {
         assert!(w.state.table.get(*id).is_none());
     }
     // The consumer still knows the EPIDs of retired probes, although they do not fire.
-    let described = tracer.engine.eprobe(2, |desc, _| desc.probeid).ok();
+    let described = consumer.engine.eprobe(2, |desc, _| desc.probeid).ok();
     assert_eq!(described, Some(kept[0].1));
-    drop(w.state.detach(&tracer));
+    drop(w.state.detach(&consumer));
     let used = churn(&mut w, 1000);
     assert!(kept.iter().all(|(_, _, place)| used.contains(place)));
 }
@@ -121,9 +121,9 @@ fn who_has_an_ecb_keeps_the_probe() {
 #[test]
 fn a_firing_ends_on_the_probe_that_it_began_on() {
     let mut w = World::new();
-    let tracer = w.consumer();
-    w.enable(&tracer, &image(&["p*"])).ok().unwrap();
-    w.begin(&tracer);
+    let consumer = w.consumer();
+    w.enable(&consumer, &image(&["p*"])).ok().unwrap();
+    w.begin(&consumer);
     let [probe] = w.start(1, 1)[..] else {
         unreachable!()
     };
@@ -141,7 +141,7 @@ fn a_firing_ends_on_the_probe_that_it_began_on() {
     assert_eq!((probe.id(), probe.names().name), (id, &b"p1.0"[..]));
     assert_eq!(walked(probe), 0);
     hold_grace_periods(false);
-    drop(w.state.detach(&tracer));
+    drop(w.state.detach(&consumer));
 }
 
 /// A new probe with the same names gets another id.

@@ -14,9 +14,9 @@
 //! (INV-38). So after each load the machine waits until it is certain that the load was right, and
 //! no load from the kernel and no store begins before its checks have been made.
 
+use super::consumer::Consumer;
 use super::fire::Cause;
 use super::machine::KernelMachine;
-use super::tracer::Tracer;
 use crate::sys::nofault::settle;
 use crate::sys::rights::Rights;
 use core::cell::Cell;
@@ -36,11 +36,11 @@ pub struct Seen<'a> {
 }
 
 impl<'a> Seen<'a> {
-    /// Makes the view that `tracer` has of a firing.
-    pub fn new(machine: &'a KernelMachine<'a>, tracer: &'a Tracer) -> Self {
+    /// Makes the view that `consumer` has of a firing.
+    pub fn new(machine: &'a KernelMachine<'a>, consumer: &'a Consumer) -> Self {
         Self {
             machine,
-            rights: tracer.rights.as_deref(),
+            rights: consumer.rights.as_deref(),
             own: Cell::new(None),
         }
     }

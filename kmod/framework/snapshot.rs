@@ -14,6 +14,7 @@
 //! buffer at that time.
 
 use super::calls::Answer;
+use super::consumer::Consumer;
 use super::deadman::Deadman;
 use super::device::{Attachment, Control, Helpers, Open, Tracing, Visits};
 use super::ecb;
@@ -22,7 +23,6 @@ use super::machine::KernelMachine;
 use super::newcomers::Newcomers;
 use super::probe::ProbeRef;
 use super::text::{refuse, Refusal, Text};
-use super::tracer::Tracer;
 use super::user;
 use crate::sys::percpu::{nr_cpus, online, CpuGuard, Losses};
 use crate::sys::periodic::{Periodic, Task};
@@ -42,7 +42,7 @@ impl Open {
     /// Starts the tracing, or claims the anonymous state.
     pub fn go(&self, arg: u64, control: &mut Control) -> Answer {
         answerable(arg)?;
-        let grabs = !matches!(self.consumer.tracer.engine.option(Opt::Grabanon), 0 | UNSET);
+        let grabs = !matches!(self.consumer.shared.engine.option(Opt::Grabanon), 0 | UNSET);
         let cpu = if grabs && !self.consumer.has_claimed() {
             self.claim(control)?
         } else {
@@ -56,21 +56,21 @@ impl Open {
 
     /// Claims the anonymous state (INV-24). Returns the CPU on which its `BEGIN` fired.
     fn claim(&self, control: &mut Control) -> Result<u32, Refusal> {
-        if self.consumer.tracer.engine.has_clauses() {
+        if self.consumer.shared.engine.has_clauses() {
             let why = "probes are enabled, which whoever claims the anonymous state cannot";
             return Err(Reason::new(Errno::EALREADY, why).into());
         }
-        let may = self.consumer.tracer.engine.privileges();
+        let may = self.consumer.shared.engine.privileges();
         let mut unclaimed = self.unclaimed.lock();
         if let Some(state) = unclaimed.as_ref() {
-            if !may.cover(state.consumer.tracer.engine.privileges()) {
+            if !may.cover(state.consumer.shared.engine.privileges()) {
                 return Err(Refusal::new(EPERM, "the anonymous state may do more"));
             }
         }
         let anonymous = unclaimed.take();
         drop(unclaimed);
         let anonymous = anonymous.ok_or(Refusal::new(ENOENT, "no anonymous tracing state"))?;
-        anonymous.consumer.tracer.ask(clock::monotonic());
+        anonymous.consumer.shared.ask(clock::monotonic());
         // Cannot fail: the caller has checked that the file has claimed no consumer.
         self.consumer
             .claim(anonymous.consumer)
@@ -82,7 +82,7 @@ impl Open {
 
     /// Ends the tracing.
     pub fn stop(&self, arg: u64, control: &mut Control) -> Answer {
-        let engine = &self.consumer.tracer.engine;
+        let engine = &self.consumer.shared.engine;
         let activity = engine.activity();
         if !matches!(
             activity,
@@ -97,14 +97,14 @@ impl Open {
         answerable(arg)?;
         // Nor for one that stops.
         self.let_go();
-        let tracer = &self.consumer.tracer;
-        self.consumer.framework.enter(tracer)?.settle();
+        let consumer = &self.consumer.shared;
+        self.consumer.framework.enter(consumer)?.settle();
         engine.cool_down();
         rculist::synchronize();
         let cpu = self.consumer.end(&mut control.last)?;
         engine.stop();
         rculist::synchronize();
-        self.consumer.framework.withdraw(&self.consumer.tracer);
+        self.consumer.framework.withdraw(&self.consumer.shared);
         if engine.activity() == Activity::Killed {
             return Err(Refusal::new(EINVAL, "END took too long"));
         }
@@ -112,7 +112,7 @@ impl Open {
             tracing.helpers = None;
         }
         // Speculations that were committed after the cleaner's last run.
-        clean_speculations(&self.consumer.tracer, &self.consumer.visits);
+        clean_speculations(&self.consumer.shared, &self.consumer.visits);
         user::put(arg, &cpu)?;
         Ok(0)
     }
@@ -127,14 +127,14 @@ impl Open {
     /// Returns what has happened so far: the first `room` bytes of the status, which is as much as
     /// the caller's version of the contract knows.
     pub fn status(&self, arg: u64, control: &Control, room: usize) -> Answer {
-        let tracer = &self.consumer.tracer;
-        let mut status: Status = tracer.engine.status()?;
-        tracer.report(&mut status);
+        let consumer = &self.consumer.shared;
+        let mut status: Status = consumer.engine.status()?;
+        consumer.report(&mut status);
         if let Some(tracing) = &control.tracing {
             let total = Losses::total();
             status.carried = total.carried.wrapping_sub(control.carried_before);
             let lost = total.since(tracing.lost_before);
-            if tracer.is_in_kernel() {
+            if consumer.is_in_kernel() {
                 status.unwatched = lost.unwatched;
             }
             status.waits = lost.waits;
@@ -147,7 +147,7 @@ impl Open {
     /// Switches a buffer and copies out what it held.
     pub fn bufsnap(&self, arg: u64, which: Which) -> Answer {
         let mut desc: BufDesc = user::get(arg)?;
-        let engine = &self.consumer.tracer.engine;
+        let engine = &self.consumer.shared.engine;
         let (option, room): (_, fn(u64) -> u64) = match which {
             Which::Principal => (Opt::Bufsize, buffer_room),
             Which::Aggregation => (Opt::Aggsize, |size| size),
@@ -185,7 +185,7 @@ impl Attachment {
     /// Starts the tracing. Returns the CPU on which `BEGIN` fired, and what must be kept while it
     /// runs. On an error after the buffers were allocated, the consumer is killed.
     pub fn go(&self) -> Result<(u32, Tracing), Refusal> {
-        let engine = &self.tracer.engine;
+        let engine = &self.shared.engine;
         let mut used = engine.privileges();
         used.destructive &= engine.is_destructive()?;
         if !privilege::are_allowed(used) {
@@ -196,15 +196,15 @@ impl Attachment {
         self.allocate(&there)?;
         let begun = self.begin();
         if begun.is_err() {
-            self.tracer.engine.kill();
-            self.framework.withdraw(&self.tracer);
+            self.shared.engine.kill();
+            self.framework.withdraw(&self.shared);
         }
         begun
     }
 
     /// Has the engine allocate its buffers, and pays for them.
     fn allocate(&self, there: &dyn Fn(usize) -> bool) -> Result<(), Refusal> {
-        let Tracer { engine, purse, .. } = &*self.tracer;
+        let Consumer { engine, purse, .. } = &*self.shared;
         // Without a request, there was no payment: the consumer has buffers already, which stay
         // paid.
         let (asked, refused) = (Cell::new(false), Cell::new(None));
@@ -226,23 +226,23 @@ impl Attachment {
 
     fn begin(&self) -> Result<(u32, Tracing), Refusal> {
         let lost_before = Losses::total();
-        let measures = self.tracer.engine.reads_vtimestamp();
+        let measures = self.shared.engine.reads_vtimestamp();
         let measuring = &self.framework.measuring;
         let helpers = Helpers {
             _measuring: measures
-                .then(|| measuring.join((), self.tracer.rights.is_none()))
+                .then(|| measuring.join((), self.shared.rights.is_none()))
                 .transpose()?,
-            _waiting: Newcomers::start(&self.framework.newcomers, &self.tracer)?,
+            _waiting: Newcomers::start(&self.framework.newcomers, &self.shared)?,
             _cleaner: Cleaning::start(self)?,
-            _deadman: Deadman::start(&self.framework, &self.tracer, self.framework.deadman)?,
+            _deadman: Deadman::start(&self.framework, &self.shared, self.framework.deadman)?,
         };
-        self.framework.enter(&self.tracer)?.publish(&self.tracer);
+        self.framework.enter(&self.shared)?.publish(&self.shared);
         let begun = self.fire_end(self.framework.ends.begin);
         let cpu = begun.map_err(|errno| match errno {
             ENXIO => Refusal::new(ENXIO, "BEGIN cannot fire: its CPU is offline"),
             errno => refuse(errno),
         })?;
-        self.tracer.engine.activate();
+        self.shared.engine.activate();
         let tracing = Tracing {
             helpers: Some(helpers),
             lost_before,
@@ -257,7 +257,7 @@ impl Attachment {
         if fired != Err(ENXIO) {
             return fired;
         }
-        let cpu = u32::try_from(self.tracer.engine.option(Opt::Cpu)).ok();
+        let cpu = u32::try_from(self.shared.engine.option(Opt::Cpu)).ok();
         let _ = match cpu {
             Some(cpu) => write!(note, "END did not fire: CPU {cpu} is offline"),
             None => note.write_str("END did not fire: no CPU with buffers is online"),
@@ -272,9 +272,9 @@ impl Attachment {
         let args = FireArgs::new(Args::Words(&[])).nowhere();
         let fire = |guard: &CpuGuard| {
             let machine = KernelMachine::new(guard, probe, &args);
-            ecb::fire_own(guard, &self.tracer, &machine);
+            ecb::fire_own(guard, &self.shared, &machine);
         };
-        let engine = &self.tracer.engine;
+        let engine = &self.shared.engine;
         let only = engine.option(Opt::Cpu);
         if only != UNSET {
             let cpu = u32::try_from(only).map_err(|_| EINVAL)?;
@@ -303,9 +303,9 @@ fn answerable(arg: u64) -> Result {
 }
 
 /// Cleans the speculations that several CPUs may have recorded into.
-fn clean_speculations(tracer: &Tracer, visits: &Visits) {
+fn clean_speculations(consumer: &Consumer, visits: &Visits) {
     let _visit = visits.lock();
-    tracer
+    consumer
         .engine
         .clean_speculations(clock::monotonic, |cpu, visit| {
             crosscall::on_cpu(cpu as u32, visit).is_ok()
@@ -314,7 +314,7 @@ fn clean_speculations(tracer: &Tracer, visits: &Visits) {
 
 /// Cleans a consumer's dynamic variables and speculations, every `cleanrate` ns while it traces.
 pub struct Cleaning {
-    tracer: Arc<Tracer>,
+    consumer: Arc<Consumer>,
     visits: Arc<Visits>,
     rate: u64,
 }
@@ -324,21 +324,21 @@ pub type Cleaner = Pin<KBox<Periodic<Cleaning>>>;
 
 impl Task for Cleaning {
     fn run(&mut self) -> u64 {
-        self.tracer.engine.clean(rculist::synchronize);
-        clean_speculations(&self.tracer, &self.visits);
+        self.consumer.engine.clean(rculist::synchronize);
+        clean_speculations(&self.consumer, &self.visits);
         self.rate
     }
 }
 
 impl Cleaning {
-    fn start(consumer: &Attachment) -> Result<Cleaner> {
-        let (tracer, visits) = (consumer.tracer.clone(), consumer.visits.clone());
-        let rate = match tracer.engine.option(Opt::Cleanrate) {
+    fn start(owned: &Attachment) -> Result<Cleaner> {
+        let (consumer, visits) = (owned.shared.clone(), owned.visits.clone());
+        let rate = match consumer.engine.option(Opt::Cleanrate) {
             UNSET => CLEANRATE_DEFAULT,
             rate => rate.clamp(CLEANRATE_MIN, CLEANRATE_MAX),
         };
         let cleaning = Self {
-            tracer,
+            consumer,
             visits,
             rate,
         };

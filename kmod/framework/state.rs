@@ -6,15 +6,15 @@
 //! The framework's mutex guards the state, and is held in all functions here. Providers are called
 //! with it held, with the exceptions that [`provider`](super::provider) lists.
 
+use super::consumer::Consumer;
 use super::enabling::Attached;
 use super::patience::{MADE, PROVIDED};
 use super::probe::{Part, ProbeRef};
 use super::provider::{Batch, Description, Provider};
 use super::table::Table;
 use super::text::Refusal;
-use super::tracer::Tracer;
 use crate::sys::rculist::Writer;
-use dtrace_engine::Consumer;
+use dtrace_engine::Consumer as Engine;
 use dtrace_uapi::glob;
 use dtrace_uapi::ioctl::{PRIV_KERNEL, PRIV_PROC};
 use dtrace_uapi::process;
@@ -127,7 +127,7 @@ impl State {
 
     /// Whether a consumer may use the probes of the provider `index`. Probes of the kernel's inside
     /// need rights over it, because their names, their arguments and their times tell of it.
-    pub fn permits(&self, engine: &Consumer, index: u32) -> bool {
+    pub fn permits(&self, engine: &Engine, index: u32) -> bool {
         engine.privileges().kernel
             || self
                 .slot(index)
@@ -135,27 +135,29 @@ impl State {
     }
 
     /// Whether a consumer may have a probe. Fails like [`Provider::permits`].
-    pub fn permits_probe(&self, tracer: &Tracer, probe: ProbeRef) -> Result<bool> {
-        if tracer.reads_all() {
+    pub fn permits_probe(&self, consumer: &Consumer, probe: ProbeRef) -> Result<bool> {
+        if consumer.reads_all() {
             return Ok(true);
         }
         let index = probe.provider();
         match self.provider_at(index) {
-            Some(provider) if self.permits(&tracer.engine, index) => {
-                provider.permits(probe, tracer)
+            Some(provider) if self.permits(&consumer.engine, index) => {
+                provider.permits(probe, consumer)
             }
             _ => Ok(false),
         }
     }
 
     /// Returns why a consumer may have none of `probes`.
-    pub fn refusal(&self, tracer: &Tracer, probes: &[ProbeRef]) -> Refusal {
-        let of_kernel = |probe: &ProbeRef| !self.permits(&tracer.engine, probe.provider());
+    pub fn refusal(&self, consumer: &Consumer, probes: &[ProbeRef]) -> Refusal {
+        let of_kernel = |probe: &ProbeRef| !self.permits(&consumer.engine, probe.provider());
         let provider = probes
             .first()
             .and_then(|probe| Some((probe, self.provider_at(probe.provider())?)));
         match provider {
-            Some((probe, _)) if self.is_of_process(probe) => Refusal::new(EACCES, tracer.why_not()),
+            Some((probe, _)) if self.is_of_process(probe) => {
+                Refusal::new(EACCES, consumer.why_not())
+            }
             Some((probe, provider)) if !probes.iter().any(of_kernel) => provider.refusal(probe),
             _ => Refusal::new(EACCES, NEEDS_KERNEL),
         }
@@ -174,11 +176,11 @@ impl State {
     /// Whether a consumer may know of a probe. The existence of a probe in a process, or of one
     /// that was made to order, tells what other consumers trace. So a consumer knows of these only
     /// if it may have them.
-    pub fn may_list(&self, tracer: &Tracer, probe: ProbeRef) -> bool {
+    pub fn may_list(&self, consumer: &Consumer, probe: ProbeRef) -> bool {
         let provider = self.provider_at(probe.provider());
         let tells =
             self.is_of_process(probe) || provider.is_some_and(|provider| provider.makes_to_order());
-        !tells || self.permits_probe(tracer, probe).unwrap_or(false)
+        !tells || self.permits_probe(consumer, probe).unwrap_or(false)
     }
 
     /// Creates probes of the provider `index`, all or none, and enables them for each consumer that
@@ -196,7 +198,7 @@ impl State {
     pub fn populate_for<R>(
         &mut self,
         index: u32,
-        whom: Option<&Arc<Tracer>>,
+        whom: Option<&Arc<Consumer>>,
         create: impl FnOnce(&mut Batch<'_>) -> Result<R>,
     ) -> Result<R> {
         let name = self.slot(index).ok_or(ENODEV)?.name;
@@ -217,24 +219,24 @@ impl State {
     /// Patterns of other users do not match what is made for a member
     /// ([`Probe::is_for`](super::probe::Probe)). `E2BIG` if a member has used up the steps of the
     /// call; `EINTR` if the caller is killed.
-    pub fn provide(&mut self, tracer: &Tracer, desc: &Description<'_>) -> Result {
+    pub fn provide(&mut self, consumer: &Consumer, desc: &Description<'_>) -> Result {
         for at in 0..self.providers.len() {
             let Some(slot) = self.providers.get(at) else {
                 break;
             };
             let fits = |name: &str| glob::matches(desc.provider, name.as_bytes());
-            let meant = self.permits(&tracer.engine, at as u32)
+            let meant = self.permits(&consumer.engine, at as u32)
                 && (desc.provider.is_empty() || fits(slot.name));
             if let (true, Some(provider)) = (meant, slot.provider.clone()) {
-                tracer.patience(self.occasion).take(PROVIDED)?;
+                consumer.patience(self.occasion).take(PROVIDED)?;
                 self.remove_abandoned(at as u32, &*provider);
                 let made = self.populate(at as u32, |batch| {
-                    let provided = provider.provide(desc, tracer, batch);
-                    batch.made_for(tracer.payer.user());
+                    let provided = provider.provide(desc, consumer, batch);
+                    batch.made_for(consumer.payer.user());
                     provided.map(|()| batch.count())
                 })?;
                 let steps = MADE.saturating_mul(made as u64);
-                tracer.patience(self.occasion).take(steps)?;
+                consumer.patience(self.occasion).take(steps)?;
             }
         }
         Ok(())

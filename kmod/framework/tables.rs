@@ -22,7 +22,7 @@ const _: () = assert!(CONSTANTS_MAX == dtrace_unwind::evaluators::CONSTANTS_MAX 
 
 impl Open {
     fn may_make_tables(&self) -> Result<(), Refusal> {
-        match self.consumer.tracer.reads_all() {
+        match self.consumer.shared.reads_all() {
             true => Ok(()),
             false => Err(Refusal::new(EACCES, "tables for stacks serve all users")),
         }
@@ -60,7 +60,7 @@ impl Open {
         let asked: Frame = user::get(arg)?;
         let room = NAMES_MAX.min(asked.size as usize);
         let mut names = KVVec::from_elem(0u8, room, GFP_KERNEL)?;
-        let engine = &self.consumer.tracer.engine;
+        let engine = &self.consumer.shared.engine;
         let read = engine.frame_names(asked.name, &mut names);
         let size = read.map_err(|unread| {
             refuse(match unread {

@@ -26,7 +26,7 @@ impl Provider for Clock {
         PRIV_USER
     }
 
-    fn permits(&self, probe: ProbeRef, _: &Tracer) -> Result<bool> {
+    fn permits(&self, probe: ProbeRef, _: &Consumer) -> Result<bool> {
         Ok(probe.names().name != b"fast")
     }
 
@@ -38,7 +38,7 @@ impl Provider for Clock {
         Some(usize::try_from(probe.cookie()).unwrap().max(1))
     }
 
-    fn provide(&self, desc: &Description<'_>, _: &Tracer, batch: &mut Batch<'_>) -> Result {
+    fn provide(&self, desc: &Description<'_>, _: &Consumer, batch: &mut Batch<'_>) -> Result {
         let is_order = desc.name.starts_with(b"made") && !desc.name.ends_with(b"*");
         if is_order && batch.find(b"", b"", desc.name).is_none() {
             batch.create(b"", b"", desc.name, 0)?;
@@ -90,7 +90,7 @@ impl Clocks {
     }
 
     /// A consumer of a member.
-    fn consumer(&mut self, user: u32) -> Arc<Tracer> {
+    fn consumer(&mut self, user: u32) -> Arc<Consumer> {
         let privileges = Privileges {
             kernel: false,
             kernel_memory: false,
@@ -99,17 +99,18 @@ impl Clocks {
             destructive: false,
         };
         let payer = self.users.payer(Some(user)).unwrap();
-        self.w.tracer(privileges, Some(Arc::new(Rights)), payer)
+        self.w
+            .consumer_of(privileges, Some(Arc::new(Rights)), payer)
     }
 
     /// Enables `n` clauses at the probes with a name.
-    fn enable(&mut self, tracer: &Arc<Tracer>, name: &str, n: usize) -> Result<u32, Refusal> {
+    fn enable(&mut self, consumer: &Arc<Consumer>, name: &str, n: usize) -> Result<u32, Refusal> {
         let mut image = Image::default();
         for _ in 0..n {
             image.clause("clock", name, None, &[]);
         }
         let enabling = Enabling::parse(&image.write()).unwrap_or_else(|r| panic!("{r}"));
-        Ok(self.w.enable(tracer, &enabling)?.0)
+        Ok(self.w.enable(consumer, &enabling)?.0)
     }
 }
 
@@ -127,11 +128,11 @@ fn each_clause_at_a_timer_is_paid_for_until_its_consumer_ends() {
     assert_eq!(told(refusal), too_many());
     assert_eq!(c.enable(&one, "slow", MOST - 1).ok(), Some(31));
     assert_eq!(c.enable(&two, "slow", 1).ok(), Some(1));
-    for tracer in [&one, &two] {
-        let before = c.w.picture(tracer);
-        let refusal = c.enable(tracer, "slow", 1).unwrap_err();
+    for consumer in [&one, &two] {
+        let before = c.w.picture(consumer);
+        let refusal = c.enable(consumer, "slow", 1).unwrap_err();
         assert_eq!(told(refusal), too_many());
-        assert_eq!(c.w.picture(tracer), before);
+        assert_eq!(c.w.picture(consumer), before);
     }
     assert_eq!(c.enable(&other, "slow", MOST).ok(), Some(32));
     let root = c.w.consumer();
@@ -150,16 +151,16 @@ fn each_clause_at_a_timer_is_paid_for_until_its_consumer_ends() {
 #[test]
 fn timers_that_appear_are_paid_for_or_counted() {
     let mut c = Clocks::new();
-    let tracer = c.consumer(7);
-    c.enable(&tracer, "late*", 20).ok().unwrap();
-    c.w.begin(&tracer);
+    let consumer = c.consumer(7);
+    c.enable(&consumer, "late*", 20).ok().unwrap();
+    c.w.begin(&consumer);
     let first = c.create("late1");
-    assert_eq!((walked(first), tracer.missed()), (20, 0));
+    assert_eq!((walked(first), consumer.missed()), (20, 0));
     let second = c.create("late2");
-    assert_eq!((walked(second), tracer.missed()), (0, 20));
+    assert_eq!((walked(second), consumer.missed()), (0, 20));
     let another = c.consumer(7);
     assert_eq!(c.enable(&another, "slow", MOST - 20).ok(), Some(12));
-    drop(c.w.state.detach(&tracer));
+    drop(c.w.state.detach(&consumer));
     assert_eq!(c.enable(&another, "slow", 20).ok(), Some(20));
     drop(c.w.state.detach(&another));
 }
@@ -167,13 +168,13 @@ fn timers_that_appear_are_paid_for_or_counted() {
 #[test]
 fn what_is_not_for_a_user_is_refused_by_its_provider() {
     let mut c = Clocks::new();
-    let tracer = c.consumer(7);
-    let refusal = c.enable(&tracer, "fast", 1).unwrap_err();
+    let consumer = c.consumer(7);
+    let refusal = c.enable(&consumer, "fast", 1).unwrap_err();
     assert_eq!(told(refusal), (EACCES, "too fast".into()));
-    assert_eq!(c.enable(&tracer, "*", 1).ok(), Some(1));
+    assert_eq!(c.enable(&consumer, "*", 1).ok(), Some(1));
     let root = c.w.consumer();
     assert_eq!(c.enable(&root, "*", 1).ok(), Some(2));
-    drop(c.w.state.detach(&tracer));
+    drop(c.w.state.detach(&consumer));
     drop(c.w.state.detach(&root));
 }
 
@@ -183,10 +184,10 @@ fn what_a_provider_can_spare_goes_before_it_is_asked_for_more() {
     let spare = c.create("spare");
     let id = spare.id();
     c.clock.idle.lock().unwrap().push(spare);
-    let tracer = c.consumer(7);
-    assert_eq!(c.enable(&tracer, "slow", 1).ok(), Some(1));
+    let consumer = c.consumer(7);
+    assert_eq!(c.enable(&consumer, "slow", 1).ok(), Some(1));
     assert!(c.w.state.table.get(id).is_none());
-    drop(c.w.state.detach(&tracer));
+    drop(c.w.state.detach(&consumer));
 }
 
 #[test]
@@ -200,11 +201,11 @@ fn timers_fire_so_often_together() {
     // The rate of each probe counts once.
     assert_eq!(c.enable(&one, "most", 3).ok(), Some(3));
     assert_eq!(c.enable(&one, "most", 3).ok(), Some(3));
-    for tracer in [&one, &two] {
-        let before = c.w.picture(tracer);
-        let refusal = c.enable(tracer, "slow", 1).unwrap_err();
+    for consumer in [&one, &two] {
+        let before = c.w.picture(consumer);
+        let refusal = c.enable(consumer, "slow", 1).unwrap_err();
         assert_eq!(told(refusal), too_often);
-        assert_eq!(c.w.picture(tracer), before);
+        assert_eq!(c.w.picture(consumer), before);
     }
     // It would use the same timer, but would have to pay for it alone when the first consumer has
     // ended.
@@ -216,21 +217,21 @@ fn timers_fire_so_often_together() {
     assert_eq!(c.enable(&root, "over", 1).ok(), Some(1));
     drop(c.w.state.detach(&one));
     assert_eq!(c.enable(&two, "most", 1).ok(), Some(1));
-    [&two, &other, &root].map(|tracer| drop(c.w.state.detach(tracer)));
+    [&two, &other, &root].map(|consumer| drop(c.w.state.detach(consumer)));
 }
 
 #[test]
 fn timers_that_appear_are_missed_where_they_fire_too_often() {
     let mut c = Clocks::new();
-    let tracer = c.consumer(7);
-    c.enable(&tracer, "late*", 2).ok().unwrap();
-    c.w.begin(&tracer);
+    let consumer = c.consumer(7);
+    c.enable(&consumer, "late*", 2).ok().unwrap();
+    c.w.begin(&consumer);
     let first = c.create_at("late1", 900);
     let second = c.create_at("late2", 98);
     let third = c.create_at("late3", 97);
     assert_eq!([first, second, third].map(walked), [2, 0, 2]);
-    assert_eq!(tracer.missed(), 2);
-    drop(c.w.state.detach(&tracer));
+    assert_eq!(consumer.missed(), 2);
+    drop(c.w.state.detach(&consumer));
 }
 
 #[test]
@@ -253,12 +254,12 @@ fn what_is_made_for_a_user_is_meant_by_nobody_elses_pattern() {
     // A probe that root has requested is for all users: three patterns of root, two of the other
     // user and one of this one match it.
     assert_eq!(c.enable(&root, "made2", 1).ok(), Some(1));
-    all.map(|tracer| c.w.begin(tracer));
+    all.map(|consumer| c.w.begin(consumer));
     let table = &c.w.state.table;
     let of = |name: &[u8]| walked(table.find([b"clock", b"", b"", name]).unwrap());
     // The name and the pattern of the user's two consumers match it, but of other consumers only
     // names do.
     assert_eq!(of(b"made1"), 4);
     assert_eq!(of(b"made2"), 1 + 3 + 2 + 1);
-    all.map(|tracer| drop(c.w.state.detach(tracer)));
+    all.map(|consumer| drop(c.w.state.detach(consumer)));
 }

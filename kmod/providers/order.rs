@@ -18,8 +18,8 @@
 //! enabled.
 
 use crate::framework::{
-    Batch, Description, Failed, Framework, Part, ProbeRef, Provider, Refusal, Registration, Tracer,
-    NEEDS_KERNEL,
+    Batch, Consumer, Description, Failed, Framework, Part, ProbeRef, Provider, Refusal,
+    Registration, NEEDS_KERNEL,
 };
 use dtrace_uapi::ioctl::{PRIV_KERNEL, PRIV_USER};
 use dtrace_uapi::types::{ProbeId, ProviderAttributes};
@@ -58,7 +58,7 @@ pub trait Maker: Send + Sync + 'static {
     fn order(&self, place: [&[u8]; 2], name: &[u8]) -> Result<Option<u64>>;
 
     /// Whether a probe of this name may be made for this consumer, which does not see everything.
-    fn may_order(&self, _name: &[u8], _tracer: &Tracer) -> bool {
+    fn may_order(&self, _name: &[u8], _consumer: &Consumer) -> bool {
         true
     }
 
@@ -68,7 +68,7 @@ pub trait Maker: Send + Sync + 'static {
     }
 
     /// Whether such a consumer may have `probe`.
-    fn permits(&self, _probe: ProbeRef, _tracer: &Tracer) -> bool {
+    fn permits(&self, _probe: ProbeRef, _consumer: &Consumer) -> bool {
         true
     }
 
@@ -180,15 +180,15 @@ impl<M: Maker> ToOrder<M> {
         &self,
         place: [&[u8]; 2],
         name: &[u8],
-        whom: Option<&Tracer>,
+        whom: Option<&Consumer>,
         batch: &mut Batch<'_>,
     ) -> Result {
         let [module, func] = place;
         if batch.find(module, func, name).is_some() {
             return Ok(());
         }
-        let restricted = whom.filter(|tracer| !tracer.sees_all);
-        if restricted.is_some_and(|tracer| !self.maker.may_order(name, tracer)) {
+        let restricted = whom.filter(|consumer| !consumer.sees_all);
+        if restricted.is_some_and(|consumer| !self.maker.may_order(name, consumer)) {
             return Ok(());
         }
         // Checked before the list is searched: most descriptions request no such probe, and the
@@ -275,8 +275,8 @@ impl<M: Maker> Provider for ToOrder<M> {
         }
     }
 
-    fn permits(&self, probe: ProbeRef, tracer: &Tracer) -> Result<bool> {
-        Ok(self.maker.permits(probe, tracer))
+    fn permits(&self, probe: ProbeRef, consumer: &Consumer) -> Result<bool> {
+        Ok(self.maker.permits(probe, consumer))
     }
 
     fn refusal(&self, probe: ProbeRef) -> Refusal {
@@ -287,8 +287,13 @@ impl<M: Maker> Provider for ToOrder<M> {
         self.maker.hz(probe)
     }
 
-    fn provide(&self, desc: &Description<'_>, tracer: &Tracer, batch: &mut Batch<'_>) -> Result {
-        self.make(M::place(desc), desc.name, Some(tracer), batch)
+    fn provide(
+        &self,
+        desc: &Description<'_>,
+        consumer: &Consumer,
+        batch: &mut Batch<'_>,
+    ) -> Result {
+        self.make(M::place(desc), desc.name, Some(consumer), batch)
     }
 
     fn makes_to_order(&self) -> bool {

@@ -26,7 +26,7 @@ mod usdt;
 use super::{attributes, put_text, EVOLVING};
 use crate::framework::process::{ConsumerId, Order, Stale};
 use crate::framework::{
-    Batch, Ear, Failed, Framework, Post, ProbeRef, Provider, Refusal, Registration, Tracer,
+    Batch, Consumer, Ear, Failed, Framework, Post, ProbeRef, Provider, Refusal, Registration,
 };
 use crate::sys::breakpoint::Traps;
 use crate::sys::process::Process;
@@ -58,10 +58,10 @@ impl Provider for Pid {
         PRIV_PROC
     }
 
-    fn permits(&self, probe: ProbeRef, tracer: &Tracer) -> Result<bool> {
+    fn permits(&self, probe: ProbeRef, consumer: &Consumer) -> Result<bool> {
         let mut processes = self.processes.lock();
         let process = processes.process_of(probe).ok_or(ESRCH)?;
-        tracer.may_trace(process)
+        consumer.may_trace(process)
     }
 
     fn expect(&self, order: &Order) {

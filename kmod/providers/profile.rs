@@ -20,7 +20,7 @@
 use super::order::{self, Maker};
 use super::sample;
 use super::PRIVATE;
-use crate::framework::{miss, Framework, ProbeRef, Refusal, Registration, Tracer, NEEDS_KERNEL};
+use crate::framework::{miss, Consumer, Framework, ProbeRef, Refusal, Registration, NEEDS_KERNEL};
 use crate::sys::hotplug::{CpuState, Everywhere};
 use crate::sys::perf::{Counters, Event, Every, Overflow, Watch, What};
 use crate::sys::regs::Regs;
@@ -163,8 +163,8 @@ impl Rate {
     }
 
     /// Whether a consumer that does not see everything may have this rate.
-    fn is_for(self, tracer: &Tracer) -> bool {
-        let is_slow = tracer.rights.is_none() || self.interval >= USER_SHORTEST;
+    fn is_for(self, consumer: &Consumer) -> bool {
+        let is_slow = consumer.rights.is_none() || self.interval >= USER_SHORTEST;
         self.kind != Kind::Nmi && is_slow
     }
 }
@@ -241,8 +241,8 @@ impl Maker for Profile {
         Ok(can.then(|| rate.cookie()))
     }
 
-    fn may_order(&self, name: &[u8], tracer: &Tracer) -> bool {
-        Rate::parse(name).is_some_and(|rate| rate.is_for(tracer))
+    fn may_order(&self, name: &[u8], consumer: &Consumer) -> bool {
+        Rate::parse(name).is_some_and(|rate| rate.is_for(consumer))
     }
 
     fn hz(&self, probe: ProbeRef) -> Option<usize> {
@@ -250,8 +250,8 @@ impl Maker for Profile {
         Some(usize::try_from(rate.hz()).unwrap_or(usize::MAX).max(1))
     }
 
-    fn permits(&self, probe: ProbeRef, tracer: &Tracer) -> bool {
-        Rate::from_cookie(probe.cookie()).is_some_and(|rate| rate.is_for(tracer))
+    fn permits(&self, probe: ProbeRef, consumer: &Consumer) -> bool {
+        Rate::from_cookie(probe.cookie()).is_some_and(|rate| rate.is_for(consumer))
     }
 
     fn refusal(&self, probe: ProbeRef) -> Refusal {

@@ -7,22 +7,22 @@
 //! What changes in it are single atomic words, each of which stands for itself, so `Relaxed` is
 //! enough.
 
-use super::patience::Drawn;
-use super::probe::ProbeRef;
-use super::quota::{Payer, Purse};
-use super::text::Refusal;
+use super::super::patience::Drawn;
+use super::super::probe::ProbeRef;
+use super::super::quota::{Payer, Purse};
+use super::super::text::Refusal;
 use crate::sys::process::Process;
 use crate::sys::rights::Rights;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use dtrace_engine::{Activity, Consumer};
+use dtrace_engine::{Activity, Consumer as Engine};
 use dtrace_uapi::ioctl::Status;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
 /// A consumer.
-pub struct Tracer {
+pub struct Consumer {
     /// The engine, which does the tracing.
-    pub engine: Consumer,
+    pub engine: Engine,
     /// `dtrace:::ERROR`.
     pub error: ProbeRef,
     /// Which processes it may trace; `None` for all.
@@ -47,14 +47,9 @@ pub struct Tracer {
     watched: AtomicU64,
 }
 
-impl Tracer {
+impl Consumer {
     /// Makes a consumer without any history.
-    pub fn new(
-        engine: Consumer,
-        error: ProbeRef,
-        rights: Option<Arc<Rights>>,
-        payer: Payer,
-    ) -> Self {
+    pub fn new(engine: Engine, error: ProbeRef, rights: Option<Arc<Rights>>, payer: Payer) -> Self {
         Self {
             sees_all: engine.privileges().kernel && rights.is_none(),
             engine,
