@@ -16,7 +16,7 @@
 //! claiming consumer reads back ([`ANONGET`](dtrace_uapi::ioctl::ANONGET)). So the meaning is that
 //! of the enabling that runs, whatever has become of the file since.
 
-use super::device::{Attachment, Tracing};
+use super::device::{OwnedConsumer, Tracing};
 use super::text::{Refusal, Text};
 use super::Framework;
 use crate::sys::file;
@@ -32,7 +32,7 @@ use kernel::sync::{Arc, Mutex};
 
 /// A running anonymous tracing. Dropping it ends the tracing.
 pub struct Anonymous {
-    pub(super) consumer: Boxed<Attachment>,
+    pub(super) consumer: Boxed<OwnedConsumer>,
     pub(super) tracing: Tracing,
     /// The CPU on which `BEGIN` fired.
     pub(super) begin: u32,
@@ -88,7 +88,7 @@ fn start(
     file: KVVec<u8>,
     note: &mut Text,
 ) -> Result<(Anonymous, u32), Refusal> {
-    let consumer = Boxed::new(Attachment::open(framework.clone())?).map_err(|_| ENOMEM)?;
+    let consumer = Boxed::new(OwnedConsumer::open(framework.clone())?).map_err(|_| ENOMEM)?;
     let mut probes = 0u32;
     for image in Images::new(&file) {
         let enabling = Enabling::parse(image.map_err(Reason::invalid)?)?;

@@ -9,7 +9,7 @@
 //! copied. A refused call changes nothing (INV-2).
 
 use super::consumer::Consumer;
-use super::device::{Attachment, Control, Open};
+use super::device::{DeviceFile, FileState, OwnedConsumer};
 use super::enabling::{too_long, Wanted};
 use super::patience::{Patience, ASKED};
 use super::process::Order;
@@ -40,37 +40,37 @@ use zerocopy::{FromZeros, Immutable, IntoBytes};
 /// Result of a control call.
 pub type Answer = Result<isize, Refusal>;
 
-impl Open {
-    /// Executes a control call. Its note, or the reason of its refusal, is left in `control`.
-    pub fn call(&self, cmd: u32, arg: u64, control: &mut Control) -> Result<isize> {
+impl DeviceFile {
+    /// Executes a control call. Its note, or the reason of its refusal, is left in `state`.
+    pub fn call(&self, cmd: u32, arg: u64, state: &mut FileState) -> Result<isize> {
         if cmd == ioctl::REASON {
-            user::put(arg, &control.last.to_reason())?;
+            user::put(arg, &state.last.to_reason())?;
             return Ok(0);
         }
-        control.last = Text::new();
+        state.last = Text::new();
         self.consumer.sit();
         // A call that makes many probes may take long. Its caller is alive when it begins and when
         // it ends.
         self.consumer.shared.ask(clock::monotonic());
-        let answer = self.dispatch(cmd, arg, control);
+        let answer = self.dispatch(cmd, arg, state);
         self.consumer.shared.ask(clock::monotonic());
         answer.map_err(|refusal| {
             let errno = refusal.errno;
-            control.last = refusal.into_text();
+            state.last = refusal.into_text();
             errno
         })
     }
 
     /// Each call is a function of its own and is never inlined: their structures are large, and a
     /// kernel stack is small.
-    fn dispatch(&self, cmd: u32, arg: u64, control: &mut Control) -> Answer {
+    fn dispatch(&self, cmd: u32, arg: u64, state: &mut FileState) -> Answer {
         match cmd {
             ioctl::PROVIDER => self.provider(arg),
             ioctl::PROBES => self.probes(arg),
             ioctl::PROBEMATCH => self.probematch(arg),
             ioctl::PROBEARG => self.probearg(arg),
             ioctl::CONF => conf(arg),
-            ioctl::ENABLE => self.enable(arg, &mut control.last),
+            ioctl::ENABLE => self.enable(arg, &mut state.last),
             ioctl::MAKEPROBES => self.makeprobes(arg),
             ioctl::HOLD => self.hold(arg),
             ioctl::HELD => self.held(arg),
@@ -79,24 +79,24 @@ impl Open {
             ioctl::NUMBER => number(arg),
             ioctl::REVIEW => self.review(arg),
             ioctl::REGISTERED => self.registered(arg),
-            ioctl::WANTED => self.wanted(control),
+            ioctl::WANTED => self.wanted(state),
             ioctl::TABLE => self.table(arg),
-            ioctl::REMAINS => self.remains(arg, control),
+            ioctl::REMAINS => self.remains(arg, state),
             ioctl::FRAME => self.frame(arg),
-            ioctl::REPLICATE => self.replicate(arg, &mut control.last),
+            ioctl::REPLICATE => self.replicate(arg, &mut state.last),
             ioctl::RETRACT => self.retract(arg),
             ioctl::EPROBE => self.eprobe(arg),
             ioctl::AGGDESC => self.aggdesc(arg),
             ioctl::FORMAT => self.format(arg),
             ioctl::DOFGET => self.dofget(arg),
-            ioctl::ANONGET => anonget(arg, control.file.as_deref()),
-            ioctl::GO => self.go(arg, control),
-            ioctl::STOP => self.stop(arg, control),
-            ioctl::STATUS => self.status(arg, control, size_of::<Status>()),
-            ioctl::STATUS_THIRD => self.status(arg, control, STATUS_THIRD_SIZE),
-            ioctl::STATUS_SECOND => self.status(arg, control, STATUS_SECOND_SIZE),
-            ioctl::STATUS_FIRST => self.status(arg, control, STATUS_FIRST_SIZE),
-            ioctl::STATUS_COMMON => self.status(arg, control, STATUS_COMMON_SIZE),
+            ioctl::ANONGET => anonget(arg, state.file.as_deref()),
+            ioctl::GO => self.go(arg, state),
+            ioctl::STOP => self.stop(arg, state),
+            ioctl::STATUS => self.status(arg, state, size_of::<Status>()),
+            ioctl::STATUS_THIRD => self.status(arg, state, STATUS_THIRD_SIZE),
+            ioctl::STATUS_SECOND => self.status(arg, state, STATUS_SECOND_SIZE),
+            ioctl::STATUS_FIRST => self.status(arg, state, STATUS_FIRST_SIZE),
+            ioctl::STATUS_COMMON => self.status(arg, state, STATUS_COMMON_SIZE),
             ioctl::BUFSNAP => self.bufsnap(arg, Which::Principal),
             ioctl::AGGSNAP => self.bufsnap(arg, Which::Aggregation),
             _ => Err(refuse(ENOTTY)),
@@ -112,7 +112,7 @@ impl Open {
             .position(|c| *c == 0)
             .unwrap_or(PROVNAMELEN);
         let name = desc.name.get(..end).unwrap_or_default();
-        let Attachment {
+        let OwnedConsumer {
             framework,
             shared: consumer,
             ..
@@ -279,7 +279,7 @@ impl Open {
     #[inline(never)]
     fn replicate(&self, arg: u64, note: &mut Text) -> Answer {
         let repl: ReplDesc = user::get(arg)?;
-        let Attachment {
+        let OwnedConsumer {
             framework,
             shared: consumer,
             ..
@@ -381,7 +381,7 @@ impl Open {
     }
 }
 
-impl Attachment {
+impl OwnedConsumer {
     /// Enables what an image requests. Returns the number of ECBs.
     pub fn enable(&self, enabling: &Enabling, note: &mut Text) -> Result<u32, Refusal> {
         self.watch()?;

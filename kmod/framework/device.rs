@@ -37,7 +37,7 @@ use kernel::sync::poll::PollTable;
 use kernel::sync::{new_mutex, Arc, Mutex};
 
 /// The registered device `/dev/dtrace`.
-pub type Device = device::Device<Open>;
+pub type Device = device::Device<DeviceFile>;
 
 /// Registers the device at this path below `/dev`. Only root can open it until the administrator
 /// changes the mode of the file; [`privilege`] decides what an opener may do.
@@ -66,22 +66,22 @@ pub struct Context {
 
 /// An open file: a consumer.
 #[pin_data]
-pub struct Open {
+pub struct DeviceFile {
     /// The processes that wait for the consumer. The first field, so they go on before anything
     /// else is dropped.
     #[pin]
     pub(super) holding: Mutex<Holding>,
-    pub(super) consumer: Seat<Attachment>,
+    pub(super) consumer: Seat<OwnedConsumer>,
     pub(super) unclaimed: Arc<Unclaimed>,
     /// State of the control calls. This mutex is never contended, because its holder has the turn.
     #[pin]
-    control: Mutex<Control>,
+    state: Mutex<FileState>,
     /// Serialises the control calls. Taken before the turn of a user.
     turn: Turn,
 }
 
 /// State of the control calls.
-pub struct Control {
+pub struct FileState {
     /// Note of the last call, or the reason of its refusal.
     pub(super) last: Text,
     /// State of the tracing, from `GO` on.
@@ -106,13 +106,13 @@ pub struct Tracing {
     pub(super) lost_before: Losses,
 }
 
-impl device::OpenFile for Open {
+impl device::OpenFile for DeviceFile {
     type Context = Context;
 
     fn open(context: &Self::Context) -> Result<Pin<KBox<Self>>> {
-        let consumer = Seat::new(Attachment::open(context.framework.clone())?);
+        let consumer = Seat::new(OwnedConsumer::open(context.framework.clone())?);
         let unclaimed = context.unclaimed.clone();
-        let control = Control {
+        let state = FileState {
             last: Text::new(),
             tracing: None,
             file: None,
@@ -125,7 +125,7 @@ impl device::OpenFile for Open {
                 holding <- new_mutex!(Holding::new(), "dtrace::Holding"),
                 consumer,
                 unclaimed,
-                control <- new_mutex!(control, "dtrace::Open"),
+                state <- new_mutex!(state, "dtrace::FileState"),
                 turn: Turn::of_file()?,
             }? Error),
             GFP_KERNEL,
@@ -136,8 +136,8 @@ impl device::OpenFile for Open {
         // This wait may be long, because earlier calls may wait for their user's turn. It is
         // killable, and the kernel does not take the task for hung.
         let _turn = self.turn.take()?;
-        let mut control = self.control.lock();
-        self.call(cmd, arg as u64, &mut control)
+        let mut state = self.state.lock();
+        self.call(cmd, arg as u64, &mut state)
     }
 
     fn poll(&self, file: &File, table: PollTable<'_>) -> bool {
@@ -178,12 +178,12 @@ pub struct Helpers {
 /// What a member's consumer has from its first enabling, or its first `HOLD`, on.
 struct Watching {
     _watch: Watch,
-    _tracing: quota::Tracing,
+    _tracing: quota::Counted,
 }
 
 /// A consumer. The framework knows it once it enables something. Dropping it makes the framework
 /// remove everything of it; this waits for an RCU grace period.
-pub struct Attachment {
+pub struct OwnedConsumer {
     pub(super) framework: Arc<Framework>,
     pub(super) shared: Arc<Consumer>,
     pub(super) visits: Arc<Visits>,
@@ -195,7 +195,7 @@ pub struct Attachment {
 /// [`crosscall::on_cpu`](crate::sys::crosscall::on_cpu): those of control calls and of the cleaner.
 pub type Visits = Mutex<()>;
 
-impl Attachment {
+impl OwnedConsumer {
     /// Makes a consumer with the rights of the current task. `EPERM` if the task has none.
     pub fn open(framework: Arc<Framework>) -> Result<Self> {
         let privileges = privilege::of_current(framework.group)?.ok_or(EPERM)?;
@@ -257,7 +257,7 @@ impl Attachment {
     }
 }
 
-impl Drop for Attachment {
+impl Drop for OwnedConsumer {
     fn drop(&mut self) {
         self.framework.forget(&self.shared);
     }

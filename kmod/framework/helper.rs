@@ -14,7 +14,7 @@
 //! its holder neither allocates nor waits.
 
 use super::calls::Answer;
-use super::device::Open;
+use super::device::DeviceFile;
 use super::holds::Holds;
 use super::registration::Registration;
 use super::registry::{Registry, Room};
@@ -288,7 +288,7 @@ impl Drop for Helper {
     }
 }
 
-impl Open {
+impl DeviceFile {
     /// Returns the next registration of a process.
     #[inline(never)]
     pub(super) fn registered(&self, arg: u64) -> Answer {

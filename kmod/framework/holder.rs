@@ -11,7 +11,7 @@
 
 use super::calls::Answer;
 use super::consumer::Consumer;
-use super::device::Open;
+use super::device::DeviceFile;
 use super::holds::{Bell, Ear, Holds, Told};
 use super::posts::Post;
 use super::process::instruction_at;
@@ -253,7 +253,7 @@ enum Wish {
     Map(Option<Process>, u32),
 }
 
-impl Open {
+impl DeviceFile {
     /// Finds out what a call requests. May wait for the process.
     fn wish(&self, request: &hold::Hold) -> Result<Wish, Refusal> {
         Ok(match request.kind {

@@ -307,10 +307,10 @@ impl Payer {
     }
 
     /// Counts a tracing of its user. Refused if the user has too many.
-    pub fn trace(&self) -> Result<Tracing, Refusal> {
+    pub fn trace(&self) -> Result<Counted, Refusal> {
         let mut paid = Paid::nothing(&self.tracings);
         paid.add(1)?;
-        Ok(Tracing { _paid: paid })
+        Ok(Counted { _paid: paid })
     }
 
     fn accounts(&self) -> impl Iterator<Item = &Arc<Account>> {
@@ -346,8 +346,8 @@ impl Payer {
     }
 }
 
-/// One of a member's tracings. Dropping it ends the count.
-pub struct Tracing {
+/// A tracing of a member, counted. Dropping it ends the count.
+pub struct Counted {
     _paid: Paid,
 }
 

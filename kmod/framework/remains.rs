@@ -8,23 +8,23 @@
 //! which other consumers were allowed to trace it.
 
 use super::calls::Answer;
-use super::device::{Control, Open};
+use super::device::{DeviceFile, FileState};
 use super::text::Refusal;
 use super::user;
 use crate::sys::remains::{Keeper, Of};
 use dtrace_uapi::remains::{Remains, FILE, NONE, VDSO};
 use kernel::prelude::*;
 
-impl Open {
+impl DeviceFile {
     /// Fills in the next mapping of a process.
     #[inline(never)]
-    pub(super) fn remains(&self, arg: u64, control: &mut Control) -> Answer {
+    pub(super) fn remains(&self, arg: u64, state: &mut FileState) -> Answer {
         if !self.consumer.shared.reads_all() {
             let why = "mappings of processes that have ended are for who reads all memory";
             return Err(Refusal::new(EACCES, why));
         }
         let asked: Remains = user::get(arg)?;
-        let keeper = match &mut control.keeper {
+        let keeper = match &mut state.keeper {
             Some(keeper) => keeper,
             none => none.insert(Keeper::new()?),
         };

@@ -16,7 +16,7 @@
 use super::calls::Answer;
 use super::consumer::Consumer;
 use super::deadman::Deadman;
-use super::device::{Attachment, Control, Helpers, Open, Tracing, Visits};
+use super::device::{DeviceFile, FileState, Helpers, OwnedConsumer, Tracing, Visits};
 use super::ecb;
 use super::fire::{Args, FireArgs};
 use super::machine::KernelMachine;
@@ -38,16 +38,16 @@ use kernel::prelude::*;
 use kernel::sync::Arc;
 use zerocopy::IntoBytes;
 
-impl Open {
+impl DeviceFile {
     /// Starts the tracing, or claims the anonymous state.
-    pub fn go(&self, arg: u64, control: &mut Control) -> Answer {
+    pub fn go(&self, arg: u64, state: &mut FileState) -> Answer {
         answerable(arg)?;
         let grabs = !matches!(self.consumer.shared.engine.option(Opt::Grabanon), 0 | UNSET);
         let cpu = if grabs && !self.consumer.has_claimed() {
-            self.claim(control)?
+            self.claim(state)?
         } else {
             let (cpu, tracing) = self.consumer.go()?;
-            control.tracing = Some(tracing);
+            state.tracing = Some(tracing);
             cpu
         };
         user::put(arg, &cpu)?;
@@ -55,15 +55,15 @@ impl Open {
     }
 
     /// Claims the anonymous state (INV-24). Returns the CPU on which its `BEGIN` fired.
-    fn claim(&self, control: &mut Control) -> Result<u32, Refusal> {
+    fn claim(&self, state: &mut FileState) -> Result<u32, Refusal> {
         if self.consumer.shared.engine.has_clauses() {
             let why = "probes are enabled, which whoever claims the anonymous state cannot";
             return Err(Reason::new(Errno::EALREADY, why).into());
         }
         let may = self.consumer.shared.engine.privileges();
         let mut unclaimed = self.unclaimed.lock();
-        if let Some(state) = unclaimed.as_ref() {
-            if !may.cover(state.consumer.shared.engine.privileges()) {
+        if let Some(waiting) = unclaimed.as_ref() {
+            if !may.cover(waiting.consumer.shared.engine.privileges()) {
                 return Err(Refusal::new(EPERM, "the anonymous state may do more"));
             }
         }
@@ -75,13 +75,13 @@ impl Open {
         self.consumer
             .claim(anonymous.consumer)
             .map_err(|_| refuse(EBUSY))?;
-        control.tracing = Some(anonymous.tracing);
-        control.file = Some(anonymous.file);
+        state.tracing = Some(anonymous.tracing);
+        state.file = Some(anonymous.file);
         Ok(anonymous.begin)
     }
 
     /// Ends the tracing.
-    pub fn stop(&self, arg: u64, control: &mut Control) -> Answer {
+    pub fn stop(&self, arg: u64, state: &mut FileState) -> Answer {
         let engine = &self.consumer.shared.engine;
         let activity = engine.activity();
         if !matches!(
@@ -101,14 +101,14 @@ impl Open {
         self.consumer.framework.enter(consumer)?.settle();
         engine.cool_down();
         rculist::synchronize();
-        let cpu = self.consumer.end(&mut control.last)?;
+        let cpu = self.consumer.end(&mut state.last)?;
         engine.stop();
         rculist::synchronize();
         self.consumer.framework.withdraw(&self.consumer.shared);
         if engine.activity() == Activity::Killed {
             return Err(Refusal::new(EINVAL, "END took too long"));
         }
-        if let Some(tracing) = &mut control.tracing {
+        if let Some(tracing) = &mut state.tracing {
             tracing.helpers = None;
         }
         // Speculations that were committed after the cleaner's last run.
@@ -126,13 +126,13 @@ impl Open {
 
     /// Returns what has happened so far: the first `room` bytes of the status, which is as much as
     /// the caller's version of the contract knows.
-    pub fn status(&self, arg: u64, control: &Control, room: usize) -> Answer {
+    pub fn status(&self, arg: u64, state: &FileState, room: usize) -> Answer {
         let consumer = &self.consumer.shared;
         let mut status: Status = consumer.engine.status()?;
         consumer.report(&mut status);
-        if let Some(tracing) = &control.tracing {
+        if let Some(tracing) = &state.tracing {
             let total = Losses::total();
-            status.carried = total.carried.wrapping_sub(control.carried_before);
+            status.carried = total.carried.wrapping_sub(state.carried_before);
             let lost = total.since(tracing.lost_before);
             if consumer.is_in_kernel() {
                 status.unwatched = lost.unwatched;
@@ -181,7 +181,7 @@ impl Open {
     }
 }
 
-impl Attachment {
+impl OwnedConsumer {
     /// Starts the tracing. Returns the CPU on which `BEGIN` fired, and what must be kept while it
     /// runs. On an error after the buffers were allocated, the consumer is killed.
     pub fn go(&self) -> Result<(u32, Tracing), Refusal> {
@@ -331,7 +331,7 @@ impl Task for Cleaning {
 }
 
 impl Cleaning {
-    fn start(owned: &Attachment) -> Result<Cleaner> {
+    fn start(owned: &OwnedConsumer) -> Result<Cleaner> {
         let (consumer, visits) = (owned.shared.clone(), owned.visits.clone());
         let rate = match consumer.engine.option(Opt::Cleanrate) {
             UNSET => CLEANRATE_DEFAULT,

@@ -8,7 +8,7 @@
 //! provide one: a wrong table makes wrong stacks.
 
 use super::calls::Answer;
-use super::device::{Control, Open};
+use super::device::{DeviceFile, FileState};
 use super::text::{refuse, Refusal};
 use super::user;
 use crate::sys::unwind::{Fresh, Server};
@@ -20,7 +20,7 @@ use kernel::prelude::*;
 const _: () = assert!(TABLE_MAX as usize == dtrace_unwind::table::SIZE_MAX);
 const _: () = assert!(CONSTANTS_MAX == dtrace_unwind::evaluators::CONSTANTS_MAX as usize);
 
-impl Open {
+impl DeviceFile {
     fn may_make_tables(&self) -> Result<(), Refusal> {
         match self.consumer.shared.reads_all() {
             true => Ok(()),
@@ -30,9 +30,9 @@ impl Open {
 
     /// Returns a descriptor of the next file that needs a table.
     #[inline(never)]
-    pub(super) fn wanted(&self, control: &mut Control) -> Answer {
+    pub(super) fn wanted(&self, state: &mut FileState) -> Answer {
         self.may_make_tables()?;
-        let server = control.server.get_or_insert_with(Server::new);
+        let server = state.server.get_or_insert_with(Server::new);
         Ok(server.wanted()? as isize)
     }
 

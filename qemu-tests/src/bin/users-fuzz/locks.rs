@@ -19,7 +19,7 @@ const C: [&str; 4] = [
     "&turn->lock",
 ];
 /// Locks of a single open file, for which only the file's user waits.
-const OF_A_FILE: [&str; 2] = ["dtrace::Open", "dtrace::Holding"];
+const OF_A_FILE: [&str; 2] = ["dtrace::FileState", "dtrace::Holding"];
 /// The numbers after a name: two of contentions and six of waiting, two of acquisitions and four of
 /// holding.
 const COLUMNS: usize = 12;
@@ -117,6 +117,6 @@ mod tests {
             Class { name, longest }.is_shared()
         };
         assert!(is_shared("dtrace::State"));
-        assert!(!is_shared("dtrace::Open"));
+        assert!(!is_shared("dtrace::FileState"));
     }
 }
