@@ -10,7 +10,7 @@
 //! modules that are loaded later are enabled as they appear. Nothing that is wrong here fails the
 //! load: the kernel's log gives the reason, and there is no anonymous state.
 //!
-//! The state waits for a consumer with the option `grabanon`, whose `GO` [claims](super::seat) it.
+//! The state waits for a consumer with the option `grabanon`, whose `GO` [claims](super::claim) it.
 //! Until then no program asks for its records, and none has to. The bytes of the file are kept with
 //! the state: behind the part that the kernel loads they hold the meaning of the records, which the
 //! claiming consumer reads back ([`ANONGET`](dtrace_uapi::ioctl::ANONGET)). So the meaning is that

@@ -8,13 +8,13 @@
 //! everything that the consumer has. The file keeps the reason of the last refusal.
 
 use super::anon::{Anonymous, Unclaimed};
+use super::claim::Claimable;
 use super::consumer::Consumer;
 use super::deadman::Deadman;
 use super::holder::Holding;
 use super::machine::FEATURES;
 use super::newcomers::Waiting;
 use super::quota;
-use super::seat::Seat;
 use super::snapshot::Cleaner;
 use super::text::{errno, Refusal, Text};
 use super::Framework;
@@ -71,7 +71,7 @@ pub struct DeviceFile {
     /// else is dropped.
     #[pin]
     pub(super) holding: Mutex<Holding>,
-    pub(super) consumer: Seat<OwnedConsumer>,
+    pub(super) consumer: Claimable<OwnedConsumer>,
     pub(super) unclaimed: Arc<Unclaimed>,
     /// State of the control calls. This mutex is never contended, because its holder has the turn.
     #[pin]
@@ -110,7 +110,7 @@ impl device::OpenFile for DeviceFile {
     type Context = Context;
 
     fn open(context: &Self::Context) -> Result<Pin<KBox<Self>>> {
-        let consumer = Seat::new(OwnedConsumer::open(context.framework.clone())?);
+        let consumer = Claimable::new(OwnedConsumer::open(context.framework.clone())?);
         let unclaimed = context.unclaimed.clone();
         let state = FileState {
             last: Text::new(),

@@ -9,6 +9,9 @@
 #![allow(dead_code)]
 
 mod arming;
+mod claim;
+#[cfg(test)]
+mod claim_tests;
 mod consumer;
 mod enabled;
 mod enabling;
@@ -24,9 +27,6 @@ mod provider;
 mod quota;
 #[cfg(test)]
 mod quota_tests;
-mod seat;
-#[cfg(test)]
-mod seat_tests;
 mod share;
 mod state;
 mod table;

@@ -22,6 +22,7 @@
 pub mod anon;
 mod arming;
 mod calls;
+mod claim;
 mod consumer;
 pub mod deadman;
 pub mod device;
@@ -50,7 +51,6 @@ pub mod quota;
 mod registration;
 mod registry;
 mod remains;
-mod seat;
 mod seen;
 mod share;
 mod snapshot;

@@ -3,7 +3,7 @@
 
 //! Tests of claiming: which consumer a file speaks for, and when each is dropped.
 
-use crate::seat::Seat;
+use crate::claim::Claimable;
 use dtrace_engine::mem::Boxed;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -22,15 +22,15 @@ fn the_first_claim_counts_and_all_go_with_the_file() {
     let gone = Rc::new(RefCell::new(Vec::new()));
     let guest = |name| Guest(name, gone.clone());
     let boxed = |name| Boxed::new(guest(name)).unwrap();
-    let seat = Seat::new(guest("own"));
-    assert_eq!((seat.0, seat.has_claimed()), ("own", false));
-    assert!(seat.claim(boxed("anonymous")).is_ok());
-    assert_eq!((seat.0, seat.has_claimed()), ("anonymous", true));
+    let file = Claimable::new(guest("own"));
+    assert_eq!((file.0, file.has_claimed()), ("own", false));
+    assert!(file.claim(boxed("anonymous")).is_ok());
+    assert_eq!((file.0, file.has_claimed()), ("anonymous", true));
     // The second one is returned, and is not dropped with the file.
-    let back = seat.claim(boxed("another")).err().unwrap();
-    assert_eq!((back.0, seat.0), ("another", "anonymous"));
+    let back = file.claim(boxed("another")).err().unwrap();
+    assert_eq!((back.0, file.0), ("another", "anonymous"));
     drop(back);
     assert_eq!(*gone.borrow(), ["another"]);
-    drop(seat);
+    drop(file);
     assert_eq!(*gone.borrow(), ["another", "own", "anonymous"]);
 }

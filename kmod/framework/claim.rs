@@ -13,13 +13,13 @@ use dtrace_engine::mem::sync::Once;
 use dtrace_engine::mem::Boxed;
 
 /// The consumer that a file speaks for. See the [module documentation](self).
-pub struct Seat<C> {
+pub struct Claimable<C> {
     own: C,
     claimed: Once<C>,
 }
 
-impl<C> Seat<C> {
-    /// Makes the seat of a file that speaks for its own consumer.
+impl<C> Claimable<C> {
+    /// Makes that of a file which speaks for its own consumer.
     pub const fn new(own: C) -> Self {
         Self {
             own,
@@ -39,7 +39,7 @@ impl<C> Seat<C> {
     }
 }
 
-impl<C> Deref for Seat<C> {
+impl<C> Deref for Claimable<C> {
     type Target = C;
 
     fn deref(&self) -> &C {
