@@ -10,10 +10,10 @@
 use super::anon::{Anonymous, Unclaimed};
 use super::claim::Claimable;
 use super::consumer::Consumer;
+use super::cpu_hotplug::Admitting;
 use super::deadman::Deadman;
 use super::holder::Holding;
 use super::machine::FEATURES;
-use super::newcomers::Waiting;
 use super::quota;
 use super::snapshot::Cleaner;
 use super::text::{errno, Refusal, Text};
@@ -170,7 +170,7 @@ impl device::OpenFile for DeviceFile {
 pub struct Helpers {
     pub(super) _cleaner: Cleaner,
     pub(super) _deadman: Option<Deadman>,
-    pub(super) _waiting: Waiting,
+    pub(super) _admitting: Admitting,
     /// Measures the time of firings, if a clause reads `vtimestamp`.
     pub(super) _measuring: Option<Listener<Measuring>>,
 }

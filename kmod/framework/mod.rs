@@ -24,12 +24,13 @@ mod arming;
 mod calls;
 mod claim;
 mod consumer;
+mod cpu_hotplug;
 pub mod deadman;
 pub mod device;
+mod dtrace_provider;
 mod ecb;
 mod enabled;
 mod enabling;
-mod ends;
 mod files;
 mod fire;
 pub mod helper;
@@ -41,7 +42,6 @@ mod kunit;
 mod lives;
 mod machine;
 mod names;
-mod newcomers;
 mod patience;
 mod posts;
 pub mod probe;
@@ -80,12 +80,12 @@ use crate::sys::rights::Hooks;
 use crate::sys::turn::{Taken, Turn};
 use crate::sys::vtime::Measuring;
 use core::ops::{Deref, DerefMut};
-use ends::{DtraceProvider, Ends};
+use cpu_hotplug::CpuHotplug;
+use dtrace_provider::{DtraceProvider, Ends};
 use helper::Desk;
 use holds::Lookout;
 use kernel::prelude::*;
 use kernel::sync::Arc;
-use newcomers::Newcomers;
 use quota::Users;
 use state::State;
 use table::Table;
@@ -97,7 +97,7 @@ pub struct Framework {
     deadman: deadman::Limits,
     /// The group whose members may trace their own processes.
     group: u32,
-    newcomers: Arc<CpuState<Newcomers>>,
+    cpu_hotplug: Arc<CpuState<CpuHotplug>>,
     /// The accounts that pay for what consumers have.
     users: Common<Users>,
     /// What programs have registered.
@@ -125,7 +125,7 @@ impl Framework {
         let index = state.add_provider(dtrace)?;
         let mut batch = Batch::new(&mut state.table, index, "dtrace");
         let ends = Ends::create(&mut batch)?;
-        let newcomers = Arc::new(CpuState::new()?, GFP_KERNEL)?;
+        let cpu_hotplug = Arc::new(CpuState::new()?, GFP_KERNEL)?;
         let desk = Desk::new()?;
         let (watchers, measuring, lookout) = (Audience::new()?, Audience::new()?, Lookout::new()?);
         let state = Common::new(Of::State, state)?;
@@ -135,7 +135,7 @@ impl Framework {
                 ends,
                 deadman,
                 group,
-                newcomers,
+                cpu_hotplug,
                 users,
                 desk,
                 watchers,

@@ -15,12 +15,12 @@
 
 use super::calls::Answer;
 use super::consumer::Consumer;
+use super::cpu_hotplug::CpuHotplug;
 use super::deadman::Deadman;
 use super::device::{DeviceFile, FileState, Helpers, OwnedConsumer, Tracing, Visits};
 use super::ecb;
 use super::fire::{Args, FireArgs};
 use super::machine::KernelMachine;
-use super::newcomers::Newcomers;
 use super::probe::ProbeRef;
 use super::text::{refuse, Refusal, Text};
 use super::user;
@@ -232,7 +232,7 @@ impl OwnedConsumer {
             _measuring: measures
                 .then(|| measuring.join((), self.shared.rights.is_none()))
                 .transpose()?,
-            _waiting: Newcomers::start(&self.framework.newcomers, &self.shared)?,
+            _admitting: CpuHotplug::start(&self.framework.cpu_hotplug, &self.shared)?,
             _cleaner: Cleaning::start(self)?,
             _deadman: Deadman::start(&self.framework, &self.shared, self.framework.deadman)?,
         };

@@ -16,12 +16,12 @@ use kernel::prelude::*;
 use kernel::sync::Arc;
 
 /// Gives a consumer's buffers to CPUs that come online.
-pub struct Newcomers(Arc<Consumer>);
+pub struct CpuHotplug(Arc<Consumer>);
 
-/// A running [`Newcomers`]. Dropping it ends it.
-pub type Waiting = Pin<KBox<Everywhere<Newcomers>>>;
+/// A running [`CpuHotplug`]. Dropping it ends it.
+pub type Admitting = Pin<KBox<Everywhere<CpuHotplug>>>;
 
-impl PerCpu for Newcomers {
+impl PerCpu for CpuHotplug {
     const STAGE: Stage = Stage::Prepare;
 
     fn start(&self, cpu: usize) -> Result {
@@ -32,10 +32,10 @@ impl PerCpu for Newcomers {
     fn stop(&self, _cpu: usize) {}
 }
 
-impl Newcomers {
+impl CpuHotplug {
     /// Starts for a consumer that has its buffers. CPUs that have come online since it got them get
     /// theirs here; an error of one of these fails the call.
-    pub fn start(state: &Arc<CpuState<Self>>, consumer: &Arc<Consumer>) -> Result<Waiting> {
+    pub fn start(state: &Arc<CpuState<Self>>, consumer: &Arc<Consumer>) -> Result<Admitting> {
         Everywhere::start(state.clone(), Self(consumer.clone()))
     }
 }
