@@ -3,7 +3,7 @@
 
 //! `/dev/dtrace`, or `/dev/dtrace/dtrace`: an open file is a consumer (INV-23).
 //!
-//! Opening the device makes a consumer without enablings. Control calls ([`calls`](super::calls))
+//! Opening the device makes a consumer without enablings. Control calls ([`ioctl`](super::ioctl))
 //! at one file are serialised by the file's turn. Closing the file, in whatever way, takes back
 //! everything that the consumer has. The file keeps the reason of the last refusal.
 

@@ -13,9 +13,9 @@
 //! registrations of its parent. All programs take the lock that guards the hook's attachment, so
 //! its holder neither allocates nor waits.
 
-use super::calls::Answer;
 use super::device::DeviceFile;
 use super::holds::Holds;
+use super::ioctl::Answer;
 use super::registration::Registration;
 use super::registry::{Registry, Room};
 use super::text::refuse;

@@ -9,10 +9,10 @@
 //! without a wait for the user's turn: the closing task may be a daemon, or a thread of the kernel
 //! (INV-31).
 
-use super::calls::Answer;
 use super::consumer::Consumer;
 use super::device::DeviceFile;
 use super::holds::{Bell, Ear, Holds, Told};
+use super::ioctl::Answer;
 use super::posts::Post;
 use super::process::instruction_at;
 use super::quota::{Charge, Payer};

@@ -21,7 +21,6 @@
 
 pub mod anon;
 mod arming;
-mod calls;
 mod claim;
 mod consumer;
 mod cpu_hotplug;
@@ -37,6 +36,7 @@ pub mod helper;
 mod holder;
 mod holds;
 mod ids;
+mod ioctl;
 #[cfg(CONFIG_KUNIT = "y")]
 mod kunit;
 mod lives;

@@ -7,8 +7,8 @@
 //! Only a consumer that may read all memory gets them: once a process has ended, it is unknown
 //! which other consumers were allowed to trace it.
 
-use super::calls::Answer;
 use super::device::{DeviceFile, FileState};
+use super::ioctl::Answer;
 use super::text::Refusal;
 use super::user;
 use crate::sys::remains::{Keeper, Of};

@@ -13,13 +13,13 @@
 //! A buffer is switched on its own CPU, which is claimed as for a firing, so no firing uses the
 //! buffer at that time.
 
-use super::calls::Answer;
 use super::consumer::Consumer;
 use super::cpu_hotplug::CpuHotplug;
 use super::deadman::Deadman;
 use super::device::{DeviceFile, FileState, Helpers, OwnedConsumer, Tracing, Visits};
 use super::ecb;
 use super::fire::{Args, FireArgs};
+use super::ioctl::Answer;
 use super::machine::KernelMachine;
 use super::probe::ProbeRef;
 use super::text::{refuse, Refusal, Text};

@@ -7,8 +7,8 @@
 //! A table serves all consumers that meet its file. So only a consumer that may read all memory can
 //! provide one: a wrong table makes wrong stacks.
 
-use super::calls::Answer;
 use super::device::{DeviceFile, FileState};
+use super::ioctl::Answer;
 use super::text::{refuse, Refusal};
 use super::user;
 use crate::sys::unwind::{Fresh, Server};
