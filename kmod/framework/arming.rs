@@ -109,8 +109,8 @@ impl State {
             waiting |= probe.is_wanted();
         }
         if waiting {
-            for attached in &mut self.attached {
-                attached.give_up(&mut self.writer, &mut gone);
+            for enablings in &mut self.consumers {
+                enablings.give_up(&mut self.writer, &mut gone);
             }
         }
     }
@@ -157,8 +157,8 @@ impl State {
             self.table.retire(probe);
         }
         if self.is_littered || self.table.waiters() >= WAITERS {
-            for attached in &mut self.attached {
-                attached.shed(&mut self.writer);
+            for enablings in &mut self.consumers {
+                enablings.shed(&mut self.writer);
             }
             self.table.sweep();
             self.is_littered = false;

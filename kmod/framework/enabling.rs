@@ -13,8 +13,8 @@
 //!
 //! ECBs wait until their consumer begins to trace: [`publish`](State::publish) links them to their
 //! probes, which cannot fail. What is enabled later is linked at once. When the consumer stops, is
-//! killed or goes, its ECBs are removed ([`detach`](State::detach)). So a firing passes only the
-//! ECBs of consumers that trace (INV-22).
+//! killed or goes, its ECBs are removed ([`withdraw`](State::withdraw)). So a firing passes only
+//! the ECBs of consumers that trace (INV-22).
 //!
 //! The framework knows a consumer from its first enabling on, so opening the device does not wait
 //! for the framework's mutex.
@@ -65,7 +65,7 @@ const SPARE: usize = 64;
 const _: () = assert!(REPLICA >= 2 * size_of::<Retained>());
 
 /// What the framework's state has of a consumer.
-pub struct Attached {
+pub struct Enablings {
     consumer: Arc<Consumer>,
     links: Links<Enabled>,
     /// The consumer traces, so its ECBs are linked at once.
@@ -77,7 +77,7 @@ pub struct Attached {
     probes: KVVec<ProbeRef>,
     retained: KVVec<Retained>,
     /// Number of enablings that `retained` comes from.
-    enablings: usize,
+    count: usize,
     /// Number of the next enabling.
     next: usize,
     /// What was paid for the ECBs.
@@ -170,33 +170,33 @@ pub(super) fn too_long(error: Error) -> Refusal {
 }
 
 impl State {
-    /// Makes the consumer known to the framework, if it is not. Returns its index in `attached`.
-    fn attach(&mut self, consumer: &Arc<Consumer>) -> Result<usize> {
+    /// Makes the consumer known to the framework, if it is not. Returns its index in `consumers`.
+    fn introduce(&mut self, consumer: &Arc<Consumer>) -> Result<usize> {
         if let Some(at) = self.index_of(consumer) {
             return Ok(at);
         }
-        self.attached.push(
-            Attached {
+        self.consumers.push(
+            Enablings {
                 consumer: consumer.clone(),
                 links: Links::new(),
                 tracing: false,
                 missed_before: 0,
                 probes: KVVec::new(),
                 retained: KVVec::new(),
-                enablings: 0,
+                count: 0,
                 next: 0,
                 dues: consumer.payer.dues(),
             },
             GFP_KERNEL,
         )?;
-        Ok(self.attached.len().saturating_sub(1))
+        Ok(self.consumers.len().saturating_sub(1))
     }
 
     /// Takes away all that a consumer has enabled. The caller must drop the result without the
     /// framework's mutex, because that waits for a grace period.
-    pub fn detach(&mut self, consumer: &Arc<Consumer>) -> Option<Attached> {
+    pub fn withdraw(&mut self, consumer: &Arc<Consumer>) -> Option<Enablings> {
         let at = self.index_of(consumer)?;
-        let mut gone = self.attached.remove(at).ok()?;
+        let mut gone = self.consumers.remove(at).ok()?;
         gone.links.unlink_if(&mut self.writer, |enabled| {
             enabled.probe.unwant(enabled);
             true
@@ -216,12 +216,12 @@ impl State {
 
     /// Links what a consumer has enabled. It traces from now on.
     pub fn publish(&mut self, consumer: &Arc<Consumer>) {
-        if let Some(attached) = self
+        if let Some(enablings) = self
             .index_of(consumer)
-            .and_then(|at| self.attached.get_mut(at))
+            .and_then(|at| self.consumers.get_mut(at))
         {
-            attached.tracing = true;
-            attached.publish(&mut self.writer);
+            enablings.tracing = true;
+            enablings.publish(&mut self.writer);
         }
     }
 
@@ -235,7 +235,7 @@ impl State {
         commit: impl FnOnce(),
         note: &mut Text,
     ) -> Result<u32, Refusal> {
-        let at = self.attach(consumer)?;
+        let at = self.introduce(consumer)?;
         self.want(at, wanted, commit, note)
     }
 
@@ -250,9 +250,9 @@ impl State {
         if consumer.engine.is_over() {
             return Err(Refusal::new(EINVAL, "the tracing has ended"));
         }
-        let at = self.attach(consumer)?;
-        let attached = self.attached.get(at).ok_or(refuse(ENODEV))?;
-        let wanted = attached.replicas(repl)?;
+        let at = self.introduce(consumer)?;
+        let enablings = self.consumers.get(at).ok_or(refuse(ENODEV))?;
+        let wanted = enablings.replicas(repl)?;
         if wanted.list.is_empty() {
             return Err(Refusal::new(ENOENT, "no enabling has this description"));
         }
@@ -262,10 +262,10 @@ impl State {
     /// Forgets the replicas for a description. Their ECBs stay until their probes or the consumer
     /// go.
     pub fn retract(&mut self, consumer: &Arc<Consumer>, desc: &ProbeDesc) -> Result<(), Refusal> {
-        let attached = self
+        let enablings = self
             .index_of(consumer)
-            .and_then(|at| self.attached.get_mut(at));
-        let paid = attached.and_then(|attached| attached.retract(desc));
+            .and_then(|at| self.consumers.get_mut(at));
+        let paid = enablings.and_then(|enablings| enablings.retract(desc));
         let paid = paid.ok_or(Refusal::new(
             ENOENT,
             "no enabling was replicated for this description",
@@ -285,11 +285,11 @@ impl State {
     ) -> Result<u32, Refusal> {
         // All descriptions first have providers make probes, because a probe that is made for one
         // description may match another one.
-        let attached = self.attached.get_mut(at).ok_or(refuse(ENODEV))?;
-        let consumer = attached.consumer.clone();
+        let enablings = self.consumers.get_mut(at).ok_or(refuse(ENODEV))?;
+        let consumer = enablings.consumer.clone();
         let kept = wanted.list.iter().map(Retained::price);
         let paid = consumer.purse.pay(kept.fold(0, usize::saturating_add))?;
-        attached.make_room(wanted)?;
+        enablings.make_room(wanted)?;
         for retained in wanted.list.iter().filter(|r| r.desc.id == 0) {
             if task::is_killed() {
                 return Err(refuse(EINTR));
@@ -301,9 +301,9 @@ impl State {
         let unarmed = self.unarmed(found.iter().map(|(probe, _)| *probe))?;
         let dues = self.pay(at, &found)?;
         self.note_kernel(&consumer, &found);
-        let attached = self.attached.get_mut(at).ok_or(refuse(ENODEV))?;
-        attached.link(&mut self.writer, &found, dues, commit)?;
-        attached.retain(wanted);
+        let enablings = self.consumers.get_mut(at).ok_or(refuse(ENODEV))?;
+        enablings.link(&mut self.writer, &found, dues, commit)?;
+        enablings.retain(wanted);
         paid.keep();
         self.arm_wanted(unarmed, note);
         let armed = found.iter().filter(|(probe, _)| probe.is_armed()).count();
@@ -313,14 +313,14 @@ impl State {
     /// Returns the probes that are described and that the consumer may use, with their clauses. A
     /// description that matches only probes which the consumer may not use is refused.
     fn find(&self, at: usize, wanted: &Wanted) -> Result<KVVec<Match>, Refusal> {
-        let attached = self.attached.get(at).ok_or(refuse(ENODEV))?;
+        let enablings = self.consumers.get(at).ok_or(refuse(ENODEV))?;
         let permits = |probe: &ProbeRef| {
-            let permits = self.permits_probe(&attached.consumer, probe);
+            let permits = self.permits_probe(&enablings.consumer, probe);
             // An error means that the process has ended, or that the answer is not known.
             permits.unwrap_or(false)
         };
         let mut found = KVVec::new();
-        let patience = attached.consumer.patience(self.occasion);
+        let patience = enablings.consumer.patience(self.occasion);
         for Retained { desc, clause, .. } in &wanted.list {
             if task::is_killed() {
                 return Err(refuse(EINTR));
@@ -336,33 +336,33 @@ impl State {
                     match self.table.get(id) {
                         Some(probe) => one.push(probe, GFP_KERNEL)?,
                         // The probe has gone since the consumer got its id.
-                        None => attached.consumer.miss(1),
+                        None => enablings.consumer.miss(1),
                     }
                     one
                 }
             };
             // A pattern does not mean probes that were made to order for another user (INV-33).
             if desc.id == 0 && is_pattern(Description::from(desc).name) {
-                let user = attached.consumer.payer.user();
+                let user = enablings.consumer.payer.user();
                 matches.retain(|probe| probe.is_for(user));
             }
             // A probe that the consumer may not know of is no match. To refuse it would tell that
             // it exists.
-            if attached.consumer.rights.is_some() {
+            if enablings.consumer.rights.is_some() {
                 let steps = ASKED_AT_ONCE.saturating_mul(matches.len() as u64);
                 patience.take(steps).map_err(too_long)?;
-                matches.retain(|probe| self.may_list(&attached.consumer, probe));
+                matches.retain(|probe| self.may_list(&enablings.consumer, probe));
             }
             let before = found.len();
             found.reserve(matches.len(), GFP_KERNEL)?;
             for probe in matches.iter().filter(|probe| permits(probe)) {
                 found.push((*probe, *clause), GFP_KERNEL)?;
             }
-            if !attached.may_have(found.len()) {
+            if !enablings.may_have(found.len()) {
                 return Err(Refusal::new(ENOSPC, "too many enabled probes"));
             }
             if found.len() == before && !matches.is_empty() {
-                return Err(self.refusal(&attached.consumer, &matches));
+                return Err(self.refusal(&enablings.consumer, &matches));
             }
         }
         Ok(found)
@@ -370,8 +370,8 @@ impl State {
 
     /// Pays for the ECBs, timers and rates that a consumer is about to get.
     fn pay(&self, at: usize, found: &[Match]) -> Result<Dues, Refusal> {
-        let attached = self.attached.get(at).ok_or(refuse(ENODEV))?;
-        let consumer = &attached.consumer;
+        let enablings = self.consumers.get(at).ok_or(refuse(ENODEV))?;
+        let consumer = &enablings.consumer;
         let mut dues = consumer.payer.dues();
         dues.add(found.len())?;
         if consumer.sees_all {
@@ -387,7 +387,7 @@ impl State {
             };
             let is_it = |other: &ProbeRef| other.id() == probe.id();
             let earlier = found.get(..n).unwrap_or_default();
-            if !earlier.iter().any(|(other, _)| is_it(other)) && !attached.probes.iter().any(is_it)
+            if !earlier.iter().any(|(other, _)| is_it(other)) && !enablings.probes.iter().any(is_it)
             {
                 dues.add_hz(hz)?;
             }
@@ -421,10 +421,10 @@ impl State {
         let owner = whom.map(|consumer| self.index_of(consumer));
         // The consumer whose call this is comes first. Otherwise the comparisons for other
         // consumers of its user could use up its allowance.
-        let others = (0..self.attached.len()).filter(|at| owner != Some(Some(*at)));
+        let others = (0..self.consumers.len()).filter(|at| owner != Some(Some(*at)));
         for at in Iterator::chain(owner.flatten().into_iter(), others) {
-            let attached = self.attached.get(at);
-            if attached.is_some_and(|a| !first.is_for(a.consumer.payer.user())) {
+            let enablings = self.consumers.get(at);
+            if enablings.is_some_and(|a| !first.is_for(a.consumer.payer.user())) {
                 continue;
             }
             let which = match owner {
@@ -443,21 +443,21 @@ impl State {
         let Some(provider) = self.provider_at(index) else {
             return;
         };
-        for attached in &self.attached {
-            let described = attached.descriptions_of(provider.name().as_bytes(), module);
-            if described > 0 && self.permits(&attached.consumer.engine, index) {
-                attached.consumer.miss(described as u64);
+        for enablings in &self.consumers {
+            let described = enablings.descriptions_of(provider.name().as_bytes(), module);
+            if described > 0 && self.permits(&enablings.consumer.engine, index) {
+                enablings.consumer.miss(described as u64);
             }
         }
     }
 
     fn link_new(&mut self, at: usize, created: &[ProbeRef], which: fn(&Retained) -> bool) {
-        let (Some(attached), Some(first)) = (self.attached.get(at), created.first()) else {
+        let (Some(enablings), Some(first)) = (self.consumers.get(at), created.first()) else {
             return;
         };
-        let consumer = attached.consumer.clone();
+        let consumer = enablings.consumer.clone();
         let may_be = self.permits(&consumer.engine, first.provider());
-        if !may_be || !attached.retained.iter().any(which) {
+        if !may_be || !enablings.retained.iter().any(which) {
             return;
         }
         // The call that creates the probes may be another consumer's. Whether its caller is killed
@@ -467,21 +467,21 @@ impl State {
             return consumer.miss(1);
         };
         let created = list.as_deref().unwrap_or(created);
-        let Some(attached) = self.attached.get_mut(at) else {
+        let Some(enablings) = self.consumers.get_mut(at) else {
             return;
         };
         let mut found = KVVec::new();
         let mut count = 0usize;
-        let told = attached
+        let told = enablings
             .each_new(&self.table, &unknown, which, &patience, |_| {
                 consumer.miss(1)
             })
             .and_then(|()| {
-                attached.each_new(&self.table, created, which, &patience, |one| {
+                enablings.each_new(&self.table, created, which, &patience, |one| {
                     count = count.saturating_add(1);
                     // If there was no room or memory for one, do not try the others: the consumer
                     // gets none of them.
-                    if found.len().saturating_add(1) == count && attached.may_have(count) {
+                    if found.len().saturating_add(1) == count && enablings.may_have(count) {
                         let _ = found.push(one, GFP_KERNEL);
                     }
                 })
@@ -499,8 +499,8 @@ impl State {
         let paid = self.pay(at, &found);
         self.note_kernel(&consumer, &found);
         let linked = paid.and_then(|dues| {
-            let attached = self.attached.get_mut(at).ok_or(refuse(ENODEV))?;
-            attached.link(&mut self.writer, &found, dues, || {})
+            let enablings = self.consumers.get_mut(at).ok_or(refuse(ENODEV))?;
+            enablings.link(&mut self.writer, &found, dues, || {})
         });
         if linked.is_err() {
             consumer.miss(count as u64);
@@ -535,13 +535,13 @@ impl State {
     }
 
     fn index_of(&self, consumer: &Arc<Consumer>) -> Option<usize> {
-        self.attached
+        self.consumers
             .iter()
             .position(|a| Arc::ptr_eq(&a.consumer, consumer))
     }
 }
 
-impl Attached {
+impl Enablings {
     /// Whether the consumer may have `more` ECBs in addition to those that it has.
     fn may_have(&self, more: usize) -> bool {
         let most = match self.consumer.engine.privileges().kernel {
@@ -584,9 +584,7 @@ impl Attached {
         let to = Description::from(desc);
         let (mut last, mut paid) = (None, 0usize);
         let Self {
-            retained,
-            enablings,
-            ..
+            retained, count, ..
         } = self;
         retained.retain(|one| {
             let is_for =
@@ -596,7 +594,7 @@ impl Attached {
             }
             // The replicas of an enabling follow each other, because one call made them.
             if last.replace(one.enabling) != Some(one.enabling) {
-                *enablings = enablings.saturating_sub(1);
+                *count = count.saturating_sub(1);
             }
             paid = paid.saturating_add(one.price());
             false
@@ -653,7 +651,7 @@ impl Attached {
 
     /// Checks the limits and makes room for [`retain`](Self::retain).
     fn make_room(&mut self, wanted: &Wanted) -> Result<(), Refusal> {
-        if self.enablings.saturating_add(wanted.enablings) > RETAIN_MAX {
+        if self.count.saturating_add(wanted.enablings) > RETAIN_MAX {
             return Err(Refusal::new(ENOSPC, "too many retained enablings"));
         }
         if self.retained.len().saturating_add(wanted.list.len()) > DESCRIPTIONS_MAX {
@@ -672,7 +670,7 @@ impl Attached {
             // Cannot fail: `make_room` has reserved the room.
             let _ = self.retained.push_within_capacity(entry);
         }
-        self.enablings = self.enablings.saturating_add(wanted.enablings);
+        self.count = self.count.saturating_add(wanted.enablings);
         self.next = self.next.wrapping_add(wanted.enablings);
     }
 

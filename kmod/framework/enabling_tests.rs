@@ -310,11 +310,11 @@ fn clauses_become_ecbs_and_go_with_their_consumer() {
         (2, String::new())
     );
     assert_eq!(a.engine.option(Opt::Bufsize), 8192);
-    drop(w.state.detach(&a));
+    drop(w.state.withdraw(&a));
     assert_eq!(w.armed().len(), 2);
-    drop(w.state.detach(&b));
+    drop(w.state.withdraw(&b));
     assert!(w.armed().is_empty());
-    assert!(w.state.detach(&b).is_none());
+    assert!(w.state.withdraw(&b).is_none());
 }
 
 #[test]
@@ -342,7 +342,7 @@ fn what_is_made_for_one_is_others_by_a_pattern_without_a_number() {
     assert!(has.contains(&Some(0)) && has.contains(&Some(1)), "{has:?}");
     consumers
         .iter()
-        .for_each(|consumer| drop(w.state.detach(consumer)));
+        .for_each(|consumer| drop(w.state.withdraw(consumer)));
 }
 
 /// A consumer of a member.
@@ -378,7 +378,9 @@ fn a_user_has_few_probes_made_in_a_call() {
         w.enable(&root, &image(&names)).ok().unwrap().0 as usize,
         names.len()
     );
-    [own, root].iter().for_each(|one| drop(w.state.detach(one)));
+    [own, root]
+        .iter()
+        .for_each(|one| drop(w.state.withdraw(one)));
 }
 
 /// They also wait while a new probe is compared with the descriptions of a member's consumers.
@@ -413,7 +415,7 @@ fn a_users_consumers_have_little_compared_with_what_is_new() {
     assert_eq!(missed(), [0, 1, 0]);
     [one, other, root]
         .iter()
-        .for_each(|one| drop(w.state.detach(one)));
+        .for_each(|one| drop(w.state.withdraw(one)));
 }
 
 /// Firings that are not executed where RCU is not watching are reported to consumers that have
@@ -644,8 +646,8 @@ fn ecbs_are_limited_and_those_of_a_probe_in_order() {
     let entries = w.probes[0].enabled().iter(&CpuGuard);
     let epids: Vec<_> = entries.flat_map(ecbs).map(|e| e.epid).collect();
     assert!(epids.len() == 10_000 && epids.is_sorted());
-    drop(w.state.detach(&weak));
-    drop(w.state.detach(&strong));
+    drop(w.state.withdraw(&weak));
+    drop(w.state.withdraw(&strong));
     assert!(w.armed().is_empty());
 }
 
@@ -752,9 +754,9 @@ fn a_consumers_own_probes_are_on_no_list() {
     }
     assert_eq!((walked(one), walked(w.probes[1])), (0, 2));
     assert_eq!(a.engine.own(one.id()).count(), 2);
-    drop(w.state.detach(&a));
+    drop(w.state.withdraw(&a));
     assert!(one.is_wanted() && w.armed().contains(&one.id()));
-    drop(w.state.detach(&b));
+    drop(w.state.withdraw(&b));
     assert!(!one.is_wanted() && w.armed().is_empty());
 }
 

@@ -163,7 +163,7 @@ impl Framework {
 
     /// Takes away all that a consumer has enabled, and waits until no firing uses it any more.
     fn withdraw(&self, consumer: &Arc<Consumer>) {
-        let gone = self.enter_anyway().detach(consumer);
+        let gone = self.enter_anyway().withdraw(consumer);
         // This waits for a grace period, so it is done without the framework's mutex.
         drop(gone);
     }

@@ -28,18 +28,18 @@ fn firings_pass_who_traces_and_nobody_else() {
     assert_eq!(w.replicate(&first, "two", "three").ok().unwrap(), 1);
     assert_eq!(walked(w.probes[2]), 1);
     first.engine.stop();
-    drop(w.state.detach(&first));
+    drop(w.state.withdraw(&first));
     assert_eq!((walked(one), walked(two), walked(w.probes[2])), (2, 1, 0));
     let refusal = w.replicate(&first, "two", "three").unwrap_err();
     assert_eq!(told(refusal), (EINVAL, "the tracing has ended".into()));
     second.engine.kill();
-    drop(w.state.detach(&second));
+    drop(w.state.withdraw(&second));
     assert_eq!((walked(one), walked(two)), (0, 0));
     // A consumer that waits for `GO` keeps the probes armed.
     assert_eq!(w.armed().len(), 2);
     w.begin(&idle);
     assert_eq!((walked(one), walked(two)), (2, 1));
-    drop(w.state.detach(&idle));
+    drop(w.state.withdraw(&idle));
     assert!(w.armed().is_empty() && walked(one) == 0);
 }
 
@@ -63,10 +63,10 @@ fn a_firing_passes_a_consumer_once() {
         .map(|at| ecbs(at).iter().map(|ecb| ecb.epid).collect())
         .collect();
     assert_eq!(epids, [vec![1, 3, 5, 6], vec![1]]);
-    drop(w.state.detach(&one));
+    drop(w.state.withdraw(&one));
     let found = [0, 1, 2].map(|n| (walked(w.probes[n]), passed(w.probes[n])));
     assert_eq!(found, [(1, 1), (1, 1), (0, 0)]);
-    drop(w.state.detach(&other));
+    drop(w.state.withdraw(&other));
     assert!(w.armed().is_empty());
 }
 
@@ -92,7 +92,7 @@ fn what_waits_goes_with_its_probe() {
     let found = [w.probes[0], two, late, w.probes[3], again].map(walked);
     assert_eq!(found, [1, 2, 2, 0, 0]);
     assert_eq!(consumer.missed(), 1);
-    drop(w.state.detach(&consumer));
+    drop(w.state.withdraw(&consumer));
     assert!(w.armed().is_empty());
 }
 

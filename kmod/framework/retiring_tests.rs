@@ -50,8 +50,8 @@ fn a_wildcard_keeps_nothing_of_processes_that_have_ended() {
             let ([places, _], [names, ..]) = w.room();
             assert!(places < 6_000 && names < 6_000, "{:?}", w.room());
         }
-        drop(w.state.detach(&all));
-        drop(w.state.detach(&other));
+        drop(w.state.withdraw(&all));
+        drop(w.state.withdraw(&other));
         assert!(w.armed().is_empty());
     }
 }
@@ -111,7 +111,7 @@ fn who_has_an_ecb_keeps_the_probe() {
     // The consumer still knows the EPIDs of retired probes, although they do not fire.
     let described = consumer.engine.eprobe(2, |desc, _| desc.probeid).ok();
     assert_eq!(described, Some(kept[0].1));
-    drop(w.state.detach(&consumer));
+    drop(w.state.withdraw(&consumer));
     let used = churn(&mut w, 1000);
     assert!(kept.iter().all(|(_, _, place)| used.contains(place)));
 }
@@ -141,7 +141,7 @@ fn a_firing_ends_on_the_probe_that_it_began_on() {
     assert_eq!((probe.id(), probe.names().name), (id, &b"p1.0"[..]));
     assert_eq!(walked(probe), 0);
     hold_grace_periods(false);
-    drop(w.state.detach(&consumer));
+    drop(w.state.withdraw(&consumer));
 }
 
 /// A new probe with the same names gets another id.

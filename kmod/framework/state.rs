@@ -7,7 +7,7 @@
 //! with it held, with the exceptions that [`provider`](super::provider) lists.
 
 use super::consumer::Consumer;
-use super::enabling::Attached;
+use super::enabling::Enablings;
 use super::patience::{MADE, PROVIDED};
 use super::probe::{Part, ProbeRef};
 use super::provider::{Batch, Description, Provider};
@@ -28,7 +28,7 @@ pub const NEEDS_KERNEL: &str = "the probes need rights over the kernel";
 /// What consumers share.
 pub struct State {
     /// Before `table`, so that it is dropped before the probes that it holds.
-    pub(super) attached: KVVec<Attached>,
+    pub(super) consumers: KVVec<Enablings>,
     pub(super) table: Table,
     providers: KVVec<Slot>,
     pub(super) writer: Writer,
@@ -51,7 +51,7 @@ impl State {
     /// Makes a state without providers and consumers.
     pub const fn new(table: Table, writer: Writer) -> Self {
         Self {
-            attached: KVVec::new(),
+            consumers: KVVec::new(),
             table,
             providers: KVVec::new(),
             writer,

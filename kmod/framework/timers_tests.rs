@@ -140,12 +140,12 @@ fn each_clause_at_a_timer_is_paid_for_until_its_consumer_ends() {
     // Probes that are not timers do not count.
     assert_eq!(c.w.enable(&one, &image(&["two"; 100])).ok().unwrap().0, 100);
     c.w.begin(&one);
-    drop(c.w.state.detach(&one));
+    drop(c.w.state.withdraw(&one));
     assert!(c.enable(&two, "slow", MOST).is_err());
     assert_eq!(c.enable(&two, "slow", MOST - 1).ok(), Some(31));
-    drop(c.w.state.detach(&two));
-    drop(c.w.state.detach(&other));
-    drop(c.w.state.detach(&root));
+    drop(c.w.state.withdraw(&two));
+    drop(c.w.state.withdraw(&other));
+    drop(c.w.state.withdraw(&root));
 }
 
 #[test]
@@ -160,9 +160,9 @@ fn timers_that_appear_are_paid_for_or_counted() {
     assert_eq!((walked(second), consumer.missed()), (0, 20));
     let another = c.consumer(7);
     assert_eq!(c.enable(&another, "slow", MOST - 20).ok(), Some(12));
-    drop(c.w.state.detach(&consumer));
+    drop(c.w.state.withdraw(&consumer));
     assert_eq!(c.enable(&another, "slow", 20).ok(), Some(20));
-    drop(c.w.state.detach(&another));
+    drop(c.w.state.withdraw(&another));
 }
 
 #[test]
@@ -174,8 +174,8 @@ fn what_is_not_for_a_user_is_refused_by_its_provider() {
     assert_eq!(c.enable(&consumer, "*", 1).ok(), Some(1));
     let root = c.w.consumer();
     assert_eq!(c.enable(&root, "*", 1).ok(), Some(2));
-    drop(c.w.state.detach(&consumer));
-    drop(c.w.state.detach(&root));
+    drop(c.w.state.withdraw(&consumer));
+    drop(c.w.state.withdraw(&root));
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn what_a_provider_can_spare_goes_before_it_is_asked_for_more() {
     let consumer = c.consumer(7);
     assert_eq!(c.enable(&consumer, "slow", 1).ok(), Some(1));
     assert!(c.w.state.table.get(id).is_none());
-    drop(c.w.state.detach(&consumer));
+    drop(c.w.state.withdraw(&consumer));
 }
 
 #[test]
@@ -215,9 +215,9 @@ fn timers_fire_so_often_together() {
     assert_eq!(c.enable(&other, "slow", MOST).ok(), Some(32));
     let root = c.w.consumer();
     assert_eq!(c.enable(&root, "over", 1).ok(), Some(1));
-    drop(c.w.state.detach(&one));
+    drop(c.w.state.withdraw(&one));
     assert_eq!(c.enable(&two, "most", 1).ok(), Some(1));
-    [&two, &other, &root].map(|consumer| drop(c.w.state.detach(consumer)));
+    [&two, &other, &root].map(|consumer| drop(c.w.state.withdraw(consumer)));
 }
 
 #[test]
@@ -231,7 +231,7 @@ fn timers_that_appear_are_missed_where_they_fire_too_often() {
     let third = c.create_at("late3", 97);
     assert_eq!([first, second, third].map(walked), [2, 0, 2]);
     assert_eq!(consumer.missed(), 2);
-    drop(c.w.state.detach(&consumer));
+    drop(c.w.state.withdraw(&consumer));
 }
 
 #[test]
@@ -261,5 +261,5 @@ fn what_is_made_for_a_user_is_meant_by_nobody_elses_pattern() {
     // names do.
     assert_eq!(of(b"made1"), 4);
     assert_eq!(of(b"made2"), 1 + 3 + 2 + 1);
-    all.map(|consumer| drop(c.w.state.detach(consumer)));
+    all.map(|consumer| drop(c.w.state.withdraw(consumer)));
 }
