@@ -82,8 +82,7 @@ impl DeviceFile {
 
     /// Ends the tracing.
     pub fn stop(&self, arg: u64, state: &mut FileState) -> Answer {
-        let engine = &self.consumer.shared.engine;
-        let activity = engine.activity();
+        let activity = self.consumer.shared.engine.activity();
         if !matches!(
             activity,
             Activity::Active | Activity::Draining | Activity::Cooldown
@@ -97,22 +96,9 @@ impl DeviceFile {
         answerable(arg)?;
         // Nor for one that stops.
         self.let_go();
-        let consumer = &self.consumer.shared;
-        self.consumer.framework.enter(consumer)?.settle();
-        engine.cool_down();
-        rculist::synchronize();
-        let cpu = self.consumer.end(&mut state.last)?;
-        engine.stop();
-        rculist::synchronize();
-        self.consumer.framework.withdraw(&self.consumer.shared);
-        if engine.activity() == Activity::Killed {
-            return Err(Refusal::new(EINVAL, "END took too long"));
-        }
-        if let Some(tracing) = &mut state.tracing {
-            tracing.helpers = None;
-        }
-        // Speculations that were committed after the cleaner's last run.
-        clean_speculations(&self.consumer.shared, &self.consumer.visits);
+        let cpu = self
+            .consumer
+            .stop(state.tracing.as_mut(), &mut state.last)?;
         user::put(arg, &cpu)?;
         Ok(0)
     }
@@ -248,6 +234,29 @@ impl OwnedConsumer {
             lost_before,
         };
         Ok((cpu, tracing))
+    }
+
+    /// Stops what [`go`](Self::go) has started, and takes away all that is enabled. Returns the CPU
+    /// on which `END` fired; see [`end`](Self::end) for `note`. What was recorded can still be
+    /// read.
+    pub fn stop(&self, tracing: Option<&mut Tracing>, note: &mut Text) -> Result<u32, Refusal> {
+        let engine = &self.shared.engine;
+        self.framework.enter(&self.shared)?.settle();
+        engine.cool_down();
+        rculist::synchronize();
+        let cpu = self.end(note)?;
+        engine.stop();
+        rculist::synchronize();
+        self.framework.withdraw(&self.shared);
+        if engine.activity() == Activity::Killed {
+            return Err(Refusal::new(EINVAL, "END took too long"));
+        }
+        if let Some(tracing) = tracing {
+            tracing.helpers = None;
+        }
+        // Speculations that were committed after the cleaner's last run.
+        clean_speculations(&self.shared, &self.visits);
+        Ok(cpu)
     }
 
     /// Fires `END`. Returns the CPU on which it fired. If no CPU that is traced is online, `END`
