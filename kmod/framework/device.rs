@@ -13,6 +13,7 @@ use super::consumer::Consumer;
 use super::cpu_hotplug::Admitting;
 use super::deadman::Deadman;
 use super::holder::Holding;
+use super::ioctl::Calls;
 use super::machine::FEATURES;
 use super::quota;
 use super::snapshot::Cleaner;
@@ -20,6 +21,7 @@ use super::text::{errno, Refusal, Text};
 use super::Framework;
 use crate::sys::audience::Listener;
 use crate::sys::percpu::Losses;
+use crate::sys::process::Process;
 use crate::sys::remains::Keeper;
 use crate::sys::rights::{Rights, Watch};
 use crate::sys::turn::Turn;
@@ -70,9 +72,9 @@ pub struct DeviceFile {
     /// The processes that wait for the consumer. The first field, so they go on before anything
     /// else is dropped.
     #[pin]
-    pub(super) holding: Mutex<Holding>,
-    pub(super) consumer: Claimable<OwnedConsumer>,
-    pub(super) unclaimed: Arc<Unclaimed>,
+    holding: Mutex<Holding>,
+    consumer: Claimable<OwnedConsumer>,
+    unclaimed: Arc<Unclaimed>,
     /// State of the control calls. This mutex is never contended, because its holder has the turn.
     #[pin]
     state: Mutex<FileState>,
@@ -98,6 +100,20 @@ pub struct FileState {
     pub(super) carried_before: u64,
 }
 
+impl FileState {
+    /// Makes the state of a file that is being opened.
+    pub fn new() -> Self {
+        Self {
+            last: Text::new(),
+            tracing: None,
+            file: None,
+            server: None,
+            keeper: None,
+            carried_before: Losses::total().carried,
+        }
+    }
+}
+
 /// State of a tracing that has begun.
 pub struct Tracing {
     /// Helpers of the tracing, until it ends.
@@ -112,14 +128,7 @@ impl device::OpenFile for DeviceFile {
     fn open(context: &Self::Context) -> Result<Pin<KBox<Self>>> {
         let consumer = Claimable::new(OwnedConsumer::open(context.framework.clone())?);
         let unclaimed = context.unclaimed.clone();
-        let state = FileState {
-            last: Text::new(),
-            tracing: None,
-            file: None,
-            server: None,
-            keeper: None,
-            carried_before: Losses::total().carried,
-        };
+        let state = FileState::new();
         KBox::pin_init(
             pin_init!(Self {
                 holding <- new_mutex!(Holding::new(), "dtrace::Holding"),
@@ -137,7 +146,13 @@ impl device::OpenFile for DeviceFile {
         // killable, and the kernel does not take the task for hung.
         let _turn = self.turn.take()?;
         let mut state = self.state.lock();
-        self.call(cmd, arg as u64, &mut state)
+        let mut calls = Calls {
+            consumer: &self.consumer,
+            holding: &self.holding,
+            unclaimed: &self.unclaimed,
+            state: &mut state,
+        };
+        calls.call(cmd, arg as u64)
     }
 
     fn poll(&self, file: &File, table: PollTable<'_>) -> bool {
@@ -237,6 +252,13 @@ impl OwnedConsumer {
         if let Some(rights) = &self.shared.rights {
             rights.sit();
         }
+    }
+
+    /// Returns the process with this ID, if the consumer may trace it. May wait for the process.
+    pub fn process(&self, pid: i32) -> Result<Process, Refusal> {
+        let process = Process::find(pid)?;
+        self.shared.must_trace(&process)?;
+        Ok(process)
     }
 
     /// Makes sure that from now on each process is asked about before it executes anything. Does

@@ -13,7 +13,7 @@
 //! registrations of its parent. All programs take the lock that guards the hook's attachment, so
 //! its holder neither allocates nor waits.
 
-use super::device::DeviceFile;
+use super::device::OwnedConsumer;
 use super::holds::Holds;
 use super::ioctl::Answer;
 use super::registration::Registration;
@@ -288,24 +288,22 @@ impl Drop for Helper {
     }
 }
 
-impl DeviceFile {
-    /// Returns the next registration of a process.
-    #[inline(never)]
-    pub(super) fn registered(&self, arg: u64) -> Answer {
-        let mut request: Registered = user::get(arg)?;
-        let framework = &self.consumer.framework;
-        let consumer = &self.consumer.shared;
-        framework.enter(consumer)?.may_make(consumer)?;
-        let process = self.process(request.pid)?;
-        let next = framework.desk.registry.next(&process, request.generation);
-        let (number, one) = next.ok_or(refuse(ENOENT))?;
-        let room = request.size;
-        one.put(&mut request, number);
-        if request.size > room {
-            return Err(refuse(E2BIG));
-        }
-        user::put(request.data, one.image())?;
-        user::put(arg, &request)?;
-        Ok(0)
+/// Returns the next registration of a process.
+#[inline(never)]
+pub fn registered(owned: &OwnedConsumer, arg: u64) -> Answer {
+    let mut request: Registered = user::get(arg)?;
+    let framework = &owned.framework;
+    let consumer = &owned.shared;
+    framework.enter(consumer)?.may_make(consumer)?;
+    let process = owned.process(request.pid)?;
+    let next = framework.desk.registry.next(&process, request.generation);
+    let (number, one) = next.ok_or(refuse(ENOENT))?;
+    let room = request.size;
+    one.put(&mut request, number);
+    if request.size > room {
+        return Err(refuse(E2BIG));
     }
+    user::put(request.data, one.image())?;
+    user::put(arg, &request)?;
+    Ok(0)
 }

@@ -10,7 +10,7 @@
 //! (INV-31).
 
 use super::consumer::Consumer;
-use super::device::DeviceFile;
+use super::device::OwnedConsumer;
 use super::holds::{Bell, Ear, Holds, Told};
 use super::ioctl::Answer;
 use super::posts::Post;
@@ -29,7 +29,7 @@ use kernel::alloc::KVVec;
 use kernel::fs::File;
 use kernel::prelude::*;
 use kernel::sync::poll::PollTable;
-use kernel::sync::Arc;
+use kernel::sync::{Arc, Mutex};
 
 /// An instruction at which a process waits.
 struct Watch {
@@ -253,136 +253,120 @@ enum Wish {
     Map(Option<Process>, u32),
 }
 
-impl DeviceFile {
-    /// Finds out what a call requests. May wait for the process.
-    fn wish(&self, request: &hold::Hold) -> Result<Wish, Refusal> {
-        Ok(match request.kind {
-            hold::INSTRUCTION => {
-                let process = self.process(request.pid)?;
-                let post = self.post(&process, request)?;
-                Wish::Instruction(process, post)
-            }
-            hold::FORK => Wish::Fork(self.process(request.pid)?),
-            hold::EXEC => Wish::Exec(request.name),
-            hold::MAP => {
-                let process = match request.pid {
-                    0 => None,
-                    pid => Some(self.process(pid)?),
-                };
-                Wish::Map(process, request.wait)
-            }
-            _ => return Err(refuse(EINVAL)),
-        })
-    }
-
-    /// Returns the place at which a process is to wait. It has a reference to the process of its
-    /// own, because it may live longer than the watch.
-    fn post(&self, process: &Process, request: &hold::Hold) -> Result<Post, Refusal> {
-        let consumer = &self.consumer.shared;
-        let other = Process::find(request.pid)?;
-        if !process.is(&other) {
-            return Err(refuse(ESRCH));
+/// Finds out what a call requests. May wait for the process.
+fn wish(owned: &OwnedConsumer, request: &hold::Hold) -> Result<Wish, Refusal> {
+    Ok(match request.kind {
+        hold::INSTRUCTION => {
+            let process = owned.process(request.pid)?;
+            let post = post(owned, &process, request)?;
+            Wish::Instruction(process, post)
         }
-        let sees_all = consumer.rights.is_none();
-        let (text, instruction) =
-            instruction_at(&mut Reader::new(process), request.address, sees_all)?;
-        Ok(Post {
-            process: other,
-            address: request.address,
-            text,
-            instruction,
-            is_users: !sees_all,
-            payer: consumer.payer.clone(),
-        })
-    }
-
-    /// Returns the process with this ID, if the consumer may trace it. May wait for the process.
-    pub(super) fn process(&self, pid: i32) -> Result<Process, Refusal> {
-        let process = Process::find(pid)?;
-        self.consumer.shared.must_trace(&process)?;
-        Ok(process)
-    }
-
-    /// Has processes wait at an event from now on.
-    #[inline(never)]
-    pub(super) fn hold(&self, arg: u64) -> Answer {
-        let request: hold::Hold = user::get(arg)?;
-        let consumer = &self.consumer.shared;
-        self.consumer
-            .framework
-            .enter(consumer)?
-            .may_make(consumer)?;
-        // Each fork is compared with the requests of each consumer, so this counts as one of a
-        // member's few tracings.
-        self.consumer.watch()?;
-        // The order matters: the wait for a process comes before the turn, and the turn before the
-        // lock of the holder. So no other call waits behind a process.
-        let wish = self.wish(&request)?;
-        let _turn = consumer.payer.turn().map(Turn::take).transpose()?;
-        let mut holding = self.holding.lock();
-        let holder = holding.holder(consumer, &self.consumer.framework)?;
-        match wish {
-            Wish::Instruction(process, post) => holder.watch(process, post)?,
-            Wish::Fork(process) => holder.follow(process)?,
-            Wish::Exec(name) => holder.expect(name)?,
-            Wish::Map(process, wait) => holder.look_out(process, wait)?,
-        }
-        Ok(0)
-    }
-
-    /// Tells the consumer of the next process that waits.
-    pub(super) fn held(&self, arg: u64) -> Answer {
-        // Cloned, because the question whether the consumer may trace the process may take long.
-        let holds = self.holding.lock().holds().cloned();
-        let next = loop {
-            let Ok(holds) = &holds else {
-                break hold::Held::default();
+        hold::FORK => Wish::Fork(owned.process(request.pid)?),
+        hold::EXEC => Wish::Exec(request.name),
+        hold::MAP => {
+            let process = match request.pid {
+                0 => None,
+                pid => Some(owned.process(pid)?),
             };
-            let next = holds.next();
-            if next.id == 0
-                || self.consumer.shared.rights.is_none()
-                || self.process(next.pid).is_ok()
-            {
-                break next;
-            }
-            // The process looked like one that the consumer may trace, but it may not. It may have
-            // gone on already, so an error is ignored.
-            if next.id != hold::TOLD {
-                let _ = holds.resume(next.id);
-            }
-        };
-        if next.id == 0 {
-            let consumer = &self.consumer.shared;
-            self.consumer.framework.enter(consumer)?.tidy();
+            Wish::Map(process, request.wait)
         }
-        user::put(arg, &next)?;
-        Ok(0)
-    }
+        _ => return Err(refuse(EINVAL)),
+    })
+}
 
-    /// Lets a process go on.
-    pub(super) fn resume(&self, arg: u64) -> Answer {
-        let id: u64 = user::get(arg)?;
-        self.holding.lock().holds()?.resume(id)?;
-        Ok(0)
+/// Returns the place at which a process is to wait. It has a reference to the process of its own,
+/// because it may live longer than the watch.
+fn post(owned: &OwnedConsumer, process: &Process, request: &hold::Hold) -> Result<Post, Refusal> {
+    let consumer = &owned.shared;
+    let other = Process::find(request.pid)?;
+    if !process.is(&other) {
+        return Err(refuse(ESRCH));
     }
+    let sees_all = consumer.rights.is_none();
+    let (text, instruction) = instruction_at(&mut Reader::new(process), request.address, sees_all)?;
+    Ok(Post {
+        process: other,
+        address: request.address,
+        text,
+        instruction,
+        is_users: !sees_all,
+        payer: consumer.payer.clone(),
+    })
+}
 
-    /// Notes that a file has nothing for the consumer.
-    pub(super) fn known(&self, arg: u64) -> Answer {
-        let known: Known = user::get(arg)?;
-        let text = self.process(known.pid)?.text(known.address)?;
-        let file = FileId::of(&text).ok_or(EINVAL)?;
-        self.holding.lock().holds()?.files.know(file)?;
-        Ok(0)
+/// Has processes wait at an event from now on.
+#[inline(never)]
+pub fn hold(owned: &OwnedConsumer, holding: &Mutex<Holding>, arg: u64) -> Answer {
+    let request: hold::Hold = user::get(arg)?;
+    let consumer = &owned.shared;
+    owned.framework.enter(consumer)?.may_make(consumer)?;
+    // Each fork is compared with the requests of each consumer, so this counts as one of a member's
+    // few tracings.
+    owned.watch()?;
+    // The order matters: the wait for a process comes before the turn, and the turn before the lock
+    // of the holder. So no other call waits behind a process.
+    let wish = wish(owned, &request)?;
+    let _turn = consumer.payer.turn().map(Turn::take).transpose()?;
+    let mut holding = holding.lock();
+    let holder = holding.holder(consumer, &owned.framework)?;
+    match wish {
+        Wish::Instruction(process, post) => holder.watch(process, post)?,
+        Wish::Fork(process) => holder.follow(process)?,
+        Wish::Exec(name) => holder.expect(name)?,
+        Wish::Map(process, wait) => holder.look_out(process, wait)?,
     }
+    Ok(0)
+}
 
-    /// Retires probes at instructions that a process has no longer.
-    pub(super) fn review(&self, arg: u64) -> Answer {
-        let pid: i32 = user::get(arg)?;
-        let process = self.process(pid)?;
-        let consumer = &self.consumer.shared;
-        let mut state = self.consumer.framework.enter(consumer)?;
-        state.may_make(consumer)?;
-        state.review(consumer, pid, &process)?;
-        Ok(0)
+/// Tells the consumer of the next process that waits.
+pub fn held(owned: &OwnedConsumer, holding: &Mutex<Holding>, arg: u64) -> Answer {
+    // Cloned, because the question whether the consumer may trace the process may take long.
+    let holds = holding.lock().holds().cloned();
+    let next = loop {
+        let Ok(holds) = &holds else {
+            break hold::Held::default();
+        };
+        let next = holds.next();
+        if next.id == 0 || owned.shared.rights.is_none() || owned.process(next.pid).is_ok() {
+            break next;
+        }
+        // The process looked like one that the consumer may trace, but it may not. It may have gone
+        // on already, so an error is ignored.
+        if next.id != hold::TOLD {
+            let _ = holds.resume(next.id);
+        }
+    };
+    if next.id == 0 {
+        let consumer = &owned.shared;
+        owned.framework.enter(consumer)?.tidy();
     }
+    user::put(arg, &next)?;
+    Ok(0)
+}
+
+/// Lets a process go on.
+pub fn resume(holding: &Mutex<Holding>, arg: u64) -> Answer {
+    let id: u64 = user::get(arg)?;
+    holding.lock().holds()?.resume(id)?;
+    Ok(0)
+}
+
+/// Notes that a file has nothing for the consumer.
+pub fn known(owned: &OwnedConsumer, holding: &Mutex<Holding>, arg: u64) -> Answer {
+    let known: Known = user::get(arg)?;
+    let text = owned.process(known.pid)?.text(known.address)?;
+    let file = FileId::of(&text).ok_or(EINVAL)?;
+    holding.lock().holds()?.files.know(file)?;
+    Ok(0)
+}
+
+/// Retires probes at instructions that a process has no longer.
+pub fn review(owned: &OwnedConsumer, arg: u64) -> Answer {
+    let pid: i32 = user::get(arg)?;
+    let process = owned.process(pid)?;
+    let consumer = &owned.shared;
+    let mut state = owned.framework.enter(consumer)?;
+    state.may_make(consumer)?;
+    state.review(consumer, pid, &process)?;
+    Ok(0)
 }

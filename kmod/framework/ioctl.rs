@@ -8,15 +8,19 @@
 //! Input from user space is copied once and then checked. Output is built completely before it is
 //! copied. A refused call changes nothing (INV-2).
 
+use super::anon::Unclaimed;
+use super::claim::Claimable;
 use super::consumer::Consumer;
-use super::device::{DeviceFile, FileState, OwnedConsumer};
+use super::device::{FileState, OwnedConsumer};
 use super::enabling::{too_long, Wanted};
+use super::holder::{self, Holding};
 use super::patience::{Patience, ASKED};
 use super::process::Order;
 use super::provider::Description;
 use super::quota::Payment;
 use super::text::{refuse, Refusal, Text};
 use super::user;
+use super::{helper, remains, snapshot, tables};
 use crate::sys::clock;
 use crate::sys::pause::Pid;
 use crate::sys::task;
@@ -35,350 +39,365 @@ use dtrace_uapi::process::Probes;
 use dtrace_uapi::{dif, dof};
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
+use kernel::sync::Mutex;
 use zerocopy::{FromZeros, Immutable, IntoBytes};
 
 /// Result of a control call.
 pub type Answer = Result<isize, Refusal>;
 
-impl DeviceFile {
-    /// Executes a control call. Its note, or the reason of its refusal, is left in `state`.
-    pub fn call(&self, cmd: u32, arg: u64, state: &mut FileState) -> Result<isize> {
+/// The control calls at one file: what they work on.
+pub struct Calls<'a> {
+    /// The consumer that the file speaks for.
+    pub consumer: &'a Claimable<OwnedConsumer>,
+    /// The processes that wait for the consumer.
+    pub holding: &'a Mutex<Holding>,
+    /// The anonymous state that the consumer may claim.
+    pub unclaimed: &'a Unclaimed,
+    /// What one call leaves to the next.
+    pub state: &'a mut FileState,
+}
+
+impl Calls<'_> {
+    /// Executes a control call. Its note, or the reason of its refusal, is left in the state.
+    pub fn call(&mut self, cmd: u32, arg: u64) -> Result<isize> {
         if cmd == ioctl::REASON {
-            user::put(arg, &state.last.to_reason())?;
+            user::put(arg, &self.state.last.to_reason())?;
             return Ok(0);
         }
-        state.last = Text::new();
+        self.state.last = Text::new();
         self.consumer.sit();
         // A call that makes many probes may take long. Its caller is alive when it begins and when
         // it ends.
         self.consumer.shared.ask(clock::monotonic());
-        let answer = self.dispatch(cmd, arg, state);
+        let answer = self.dispatch(cmd, arg);
+        // This may be another consumer, which the call has claimed.
         self.consumer.shared.ask(clock::monotonic());
         answer.map_err(|refusal| {
             let errno = refusal.errno;
-            state.last = refusal.into_text();
+            self.state.last = refusal.into_text();
             errno
         })
     }
 
     /// Each call is a function of its own and is never inlined: their structures are large, and a
     /// kernel stack is small.
-    fn dispatch(&self, cmd: u32, arg: u64, state: &mut FileState) -> Answer {
+    fn dispatch(&mut self, cmd: u32, arg: u64) -> Answer {
+        let owned: &OwnedConsumer = self.consumer;
+        let Self { holding, state, .. } = self;
         match cmd {
-            ioctl::PROVIDER => self.provider(arg),
-            ioctl::PROBES => self.probes(arg),
-            ioctl::PROBEMATCH => self.probematch(arg),
-            ioctl::PROBEARG => self.probearg(arg),
+            ioctl::PROVIDER => provider(owned, arg),
+            ioctl::PROBES => probes(owned, arg),
+            ioctl::PROBEMATCH => probematch(owned, arg),
+            ioctl::PROBEARG => probearg(owned, arg),
             ioctl::CONF => conf(arg),
-            ioctl::ENABLE => self.enable(arg, &mut state.last),
-            ioctl::MAKEPROBES => self.makeprobes(arg),
-            ioctl::HOLD => self.hold(arg),
-            ioctl::HELD => self.held(arg),
-            ioctl::RESUME => self.resume(arg),
-            ioctl::KNOWN => self.known(arg),
+            ioctl::ENABLE => enable(owned, arg, &mut state.last),
+            ioctl::MAKEPROBES => makeprobes(owned, arg),
+            ioctl::HOLD => holder::hold(owned, holding, arg),
+            ioctl::HELD => holder::held(owned, holding, arg),
+            ioctl::RESUME => holder::resume(holding, arg),
+            ioctl::KNOWN => holder::known(owned, holding, arg),
             ioctl::NUMBER => number(arg),
-            ioctl::REVIEW => self.review(arg),
-            ioctl::REGISTERED => self.registered(arg),
-            ioctl::WANTED => self.wanted(state),
-            ioctl::TABLE => self.table(arg),
-            ioctl::REMAINS => self.remains(arg, state),
-            ioctl::FRAME => self.frame(arg),
-            ioctl::REPLICATE => self.replicate(arg, &mut state.last),
-            ioctl::RETRACT => self.retract(arg),
-            ioctl::EPROBE => self.eprobe(arg),
-            ioctl::AGGDESC => self.aggdesc(arg),
-            ioctl::FORMAT => self.format(arg),
-            ioctl::DOFGET => self.dofget(arg),
+            ioctl::REVIEW => holder::review(owned, arg),
+            ioctl::REGISTERED => helper::registered(owned, arg),
+            ioctl::WANTED => tables::wanted(owned, &mut state.server),
+            ioctl::TABLE => tables::table(owned, arg),
+            ioctl::REMAINS => remains::remains(owned, arg, &mut state.keeper),
+            ioctl::FRAME => tables::frame(owned, arg),
+            ioctl::REPLICATE => replicate(owned, arg, &mut state.last),
+            ioctl::RETRACT => retract(owned, arg),
+            ioctl::EPROBE => eprobe(owned, arg),
+            ioctl::AGGDESC => aggdesc(owned, arg),
+            ioctl::FORMAT => format(owned, arg),
+            ioctl::DOFGET => dofget(owned, arg),
             ioctl::ANONGET => anonget(arg, state.file.as_deref()),
-            ioctl::GO => self.go(arg, state),
-            ioctl::STOP => self.stop(arg, state),
-            ioctl::STATUS => self.status(arg, state, size_of::<Status>()),
-            ioctl::STATUS_THIRD => self.status(arg, state, STATUS_THIRD_SIZE),
-            ioctl::STATUS_SECOND => self.status(arg, state, STATUS_SECOND_SIZE),
-            ioctl::STATUS_FIRST => self.status(arg, state, STATUS_FIRST_SIZE),
-            ioctl::STATUS_COMMON => self.status(arg, state, STATUS_COMMON_SIZE),
-            ioctl::BUFSNAP => self.bufsnap(arg, Which::Principal),
-            ioctl::AGGSNAP => self.bufsnap(arg, Which::Aggregation),
+            ioctl::GO => self.go(arg),
+            ioctl::STOP => self.stop(arg),
+            ioctl::STATUS => self.status(arg, size_of::<Status>()),
+            ioctl::STATUS_THIRD => self.status(arg, STATUS_THIRD_SIZE),
+            ioctl::STATUS_SECOND => self.status(arg, STATUS_SECOND_SIZE),
+            ioctl::STATUS_FIRST => self.status(arg, STATUS_FIRST_SIZE),
+            ioctl::STATUS_COMMON => self.status(arg, STATUS_COMMON_SIZE),
+            ioctl::BUFSNAP => snapshot::bufsnap(owned, arg, Which::Principal),
+            ioctl::AGGSNAP => snapshot::bufsnap(owned, arg, Which::Aggregation),
             _ => Err(refuse(ENOTTY)),
         }
     }
 
-    #[inline(never)]
-    fn provider(&self, arg: u64) -> Answer {
-        let mut desc: ProviderDesc = user::get(arg)?;
-        let end = desc
-            .name
-            .iter()
-            .position(|c| *c == 0)
-            .unwrap_or(PROVNAMELEN);
-        let name = desc.name.get(..end).unwrap_or_default();
-        let OwnedConsumer {
-            framework,
-            shared: consumer,
-            ..
-        } = &*self.consumer;
-        let sees_all = consumer.rights.is_none();
-        let provider = framework.enter(consumer)?.provider(name, sees_all);
-        let provider = provider.ok_or(refuse(ESRCH))?;
-        desc.attr = provider.attributes();
-        desc.pad = 0;
-        desc.privileges = ProviderPrivileges {
-            flags: provider.privileges(),
-            uid: 0,
-            zoneid: 0,
-        };
-        user::put(arg, &desc)?;
-        Ok(0)
+    fn status(&self, arg: u64, room: usize) -> Answer {
+        let (tracing, carried) = (self.state.tracing.as_ref(), self.state.carried_before);
+        snapshot::status(self.consumer, arg, room, tracing, carried)
     }
+}
 
-    #[inline(never)]
-    fn probes(&self, arg: u64) -> Answer {
-        let desc: ProbeDesc = user::get(arg)?;
-        let everything = Description {
-            provider: b"",
-            module: b"",
-            func: b"",
-            name: b"",
-        };
-        self.next_probe(arg, &everything, desc.id)
+#[inline(never)]
+fn provider(owned: &OwnedConsumer, arg: u64) -> Answer {
+    let mut desc: ProviderDesc = user::get(arg)?;
+    let end = desc
+        .name
+        .iter()
+        .position(|c| *c == 0)
+        .unwrap_or(PROVNAMELEN);
+    let name = desc.name.get(..end).unwrap_or_default();
+    let OwnedConsumer {
+        framework,
+        shared: consumer,
+        ..
+    } = owned;
+    let sees_all = consumer.rights.is_none();
+    let provider = framework.enter(consumer)?.provider(name, sees_all);
+    let provider = provider.ok_or(refuse(ESRCH))?;
+    desc.attr = provider.attributes();
+    desc.pad = 0;
+    desc.privileges = ProviderPrivileges {
+        flags: provider.privileges(),
+        uid: 0,
+        zoneid: 0,
+    };
+    user::put(arg, &desc)?;
+    Ok(0)
+}
+
+#[inline(never)]
+fn probes(owned: &OwnedConsumer, arg: u64) -> Answer {
+    let desc: ProbeDesc = user::get(arg)?;
+    let everything = Description {
+        provider: b"",
+        module: b"",
+        func: b"",
+        name: b"",
+    };
+    next_probe(owned, arg, &everything, desc.id)
+}
+
+#[inline(never)]
+fn probematch(owned: &OwnedConsumer, arg: u64) -> Answer {
+    let desc: ProbeDesc = user::get(arg)?;
+    let parts = Description::from(&desc);
+    if desc.id == 0 {
+        let consumer = &owned.shared;
+        owned
+            .framework
+            .enter(consumer)?
+            .provide(consumer, &parts)
+            .map_err(too_long)?;
     }
+    next_probe(owned, arg, &parts, desc.id)
+}
 
-    #[inline(never)]
-    fn probematch(&self, arg: u64) -> Answer {
-        let desc: ProbeDesc = user::get(arg)?;
-        let parts = Description::from(&desc);
-        if desc.id == 0 {
-            let consumer = &self.consumer.shared;
-            self.consumer
-                .framework
-                .enter(consumer)?
-                .provide(consumer, &parts)
-                .map_err(too_long)?;
+fn next_probe(owned: &OwnedConsumer, arg: u64, parts: &Description<'_>, after: u32) -> Answer {
+    let mut after = after;
+    let found = loop {
+        if task::is_killed() {
+            return Err(refuse(EINTR));
         }
-        self.next_probe(arg, &parts, desc.id)
-    }
-
-    fn next_probe(&self, arg: u64, parts: &Description<'_>, after: u32) -> Answer {
-        let mut after = after;
-        let found = loop {
-            if task::is_killed() {
-                return Err(refuse(EINTR));
-            }
-            match self.look_for_next(parts, after) {
-                Ok(found) => break found,
-                // The mutex was released here, because other calls may have waited for it.
-                Err(last) => after = last,
-            }
-        };
-        user::put(arg, &found.ok_or(refuse(ESRCH))?)?;
-        Ok(0)
-    }
-
-    /// Returns the next probe after `after` that matches `parts` and that the consumer may know of.
-    /// An error is the id up to which no probe matches: the stretch was used up and other calls may
-    /// get the mutex, or the caller is killed.
-    fn look_for_next(&self, parts: &Description<'_>, after: u32) -> Result<Option<ProbeDesc>, u32> {
-        let consumer = &self.consumer.shared;
-        let state = self.consumer.framework.enter(consumer).map_err(|_| after)?;
-        let pattern = state.table.pattern(parts);
-        let patience = Patience::of_stretch();
-        let mut after = after;
-        while let Some(probe) = state.table.next_match(&pattern, after, &patience)? {
-            after = probe.id();
-            // Only consumers that may trace a process may know what probes it has.
-            if consumer.rights.is_none() || state.may_list(consumer, probe) {
-                // Copied while the mutex is held, because the probe may be retired after that.
-                return Ok(Some(probe.desc()));
-            }
-            patience.take(ASKED).map_err(|_| after)?;
+        match look_for_next(owned, parts, after) {
+            Ok(found) => break found,
+            // The mutex was released here, because other calls may have waited for it.
+            Err(last) => after = last,
         }
-        Ok(None)
-    }
+    };
+    user::put(arg, &found.ok_or(refuse(ESRCH))?)?;
+    Ok(0)
+}
 
-    #[inline(never)]
-    fn probearg(&self, arg: u64) -> Answer {
-        let asked: ArgDesc = user::get(arg)?;
-        let state = self.consumer.framework.enter(&self.consumer.shared)?;
-        let probe = state.table.hold(asked.id).ok_or(refuse(EINVAL))?;
-        if !state.may_list(&self.consumer.shared, probe.probe()) {
-            return Err(refuse(EINVAL));
+/// Returns the next probe after `after` that matches `parts` and that the consumer may know of. An
+/// error is the id up to which no probe matches: the stretch was used up and other calls may get
+/// the mutex, or the caller is killed.
+fn look_for_next(
+    owned: &OwnedConsumer,
+    parts: &Description<'_>,
+    after: u32,
+) -> Result<Option<ProbeDesc>, u32> {
+    let consumer = &owned.shared;
+    let state = owned.framework.enter(consumer).map_err(|_| after)?;
+    let pattern = state.table.pattern(parts);
+    let patience = Patience::of_stretch();
+    let mut after = after;
+    while let Some(probe) = state.table.next_match(&pattern, after, &patience)? {
+        after = probe.id();
+        // Only consumers that may trace a process may know what probes it has.
+        if consumer.rights.is_none() || state.may_list(consumer, probe) {
+            // Copied while the mutex is held, because the probe may be retired after that.
+            return Ok(Some(probe.desc()));
         }
-        let provider = state.provider_at(probe.provider());
-        drop(state);
-        let mut desc = ArgDesc {
+        patience.take(ASKED).map_err(|_| after)?;
+    }
+    Ok(None)
+}
+
+#[inline(never)]
+fn probearg(owned: &OwnedConsumer, arg: u64) -> Answer {
+    let asked: ArgDesc = user::get(arg)?;
+    let state = owned.framework.enter(&owned.shared)?;
+    let probe = state.table.hold(asked.id).ok_or(refuse(EINVAL))?;
+    if !state.may_list(&owned.shared, probe.probe()) {
+        return Err(refuse(EINVAL));
+    }
+    let provider = state.provider_at(probe.provider());
+    drop(state);
+    let mut desc = ArgDesc {
+        id: asked.id,
+        ndx: asked.ndx,
+        mapping: asked.ndx,
+        ..ArgDesc::new_zeroed()
+    };
+    let known = match (u32::try_from(asked.ndx), provider) {
+        (Ok(n), Some(provider)) => provider.argdesc(probe.probe(), n, &mut desc),
+        _ => false,
+    };
+    if !known {
+        desc = ArgDesc {
             id: asked.id,
-            ndx: asked.ndx,
-            mapping: asked.ndx,
+            ndx: ioctl::ARG_NONE,
             ..ArgDesc::new_zeroed()
         };
-        let known = match (u32::try_from(asked.ndx), provider) {
-            (Ok(n), Some(provider)) => provider.argdesc(probe.probe(), n, &mut desc),
-            _ => false,
-        };
-        if !known {
-            desc = ArgDesc {
-                id: asked.id,
-                ndx: ioctl::ARG_NONE,
-                ..ArgDesc::new_zeroed()
+    }
+    user::put(arg, &desc)?;
+    Ok(0)
+}
+
+#[inline(never)]
+fn enable(owned: &OwnedConsumer, arg: u64, note: &mut Text) -> Answer {
+    let mut request: Enable = user::get(arg)?;
+    // Writes back before anything is enabled, so a caller that cannot get the answer is refused.
+    user::put(arg, &request)?;
+    let (enabling, paid) = read_enabling(owned, request.dof)?;
+    request.n_matched = owned.enable(&enabling, note)?;
+    paid.keep();
+    user::put(arg, &request)?;
+    Ok(0)
+}
+
+/// Reads a DOF image and pays for the memory that it takes (INV-29).
+fn read_enabling(owned: &OwnedConsumer, addr: u64) -> Result<(Enabling, Payment<'_>), Refusal> {
+    let Consumer { purse, payer, .. } = &*owned.shared;
+    let hdr = image_header(addr)?;
+    let size = hdr.loadsz as usize;
+    let _paid = purse.pay(size)?;
+    let image = read_image(addr, &hdr, size)?;
+    // The memory that parsing takes is known, and paid for, only afterwards. So a member's calls
+    // parse one image at a time.
+    let _turn = payer.turn().map(Turn::take).transpose()?;
+    let enabling = Enabling::parse(&image)?;
+    let paid = purse.pay(enabling.memory())?;
+    Ok((enabling, paid))
+}
+
+#[inline(never)]
+fn makeprobes(owned: &OwnedConsumer, arg: u64) -> Answer {
+    let mut request: Probes = user::get(arg)?;
+    let mut failed = u32::MAX;
+    let consumer = &owned.shared;
+    owned.framework.enter(consumer)?.may_make(consumer)?;
+    // Reading may wait for the caller's memory for as long as the caller likes.
+    let _paid = consumer.purse.pay(Order::memory(&request))?;
+    let order = Order::read(&request, consumer, &mut failed);
+    request.failed = failed;
+    user::put(arg, &request)?;
+    let order = order?;
+    let framework = &owned.framework;
+    let mut state = framework.enter(consumer)?;
+    order.check(&framework.desk.registry)?;
+    state.make(consumer, order)?;
+    Ok(0)
+}
+
+#[inline(never)]
+fn replicate(owned: &OwnedConsumer, arg: u64, note: &mut Text) -> Answer {
+    let repl: ReplDesc = user::get(arg)?;
+    let OwnedConsumer {
+        framework,
+        shared: consumer,
+        ..
+    } = owned;
+    framework
+        .enter(consumer)?
+        .replicate(consumer, &repl, note)?;
+    Ok(0)
+}
+
+#[inline(never)]
+fn retract(owned: &OwnedConsumer, arg: u64) -> Answer {
+    let desc: ProbeDesc = user::get(arg)?;
+    let consumer = &owned.shared;
+    owned.framework.enter(consumer)?.retract(consumer, &desc)?;
+    Ok(0)
+}
+
+#[inline(never)]
+fn eprobe(owned: &OwnedConsumer, arg: u64) -> Answer {
+    let asked: EprobeDesc = user::get(arg)?;
+    let (desc, recs) = owned
+        .shared
+        .engine
+        .eprobe(asked.epid, |desc, recs| (*desc, copy(recs)))?;
+    put_described(arg, &desc, size_of::<EprobeDesc>(), &recs?, asked.nrecs)
+}
+
+#[inline(never)]
+fn aggdesc(owned: &OwnedConsumer, arg: u64) -> Answer {
+    let asked: AggDesc = user::get(arg)?;
+    let (mut desc, recs) = owned
+        .shared
+        .engine
+        .aggdesc(asked.id, |desc, recs| (*desc, copy(recs)))?;
+    // The kernel does not know these three. The consumer gets back what it has passed.
+    (desc.name, desc.varid, desc.flags) = (asked.name, asked.varid, asked.flags);
+    put_described(arg, &desc, size_of::<AggDesc>(), &recs?, asked.nrecs)
+}
+
+#[inline(never)]
+fn format(owned: &OwnedConsumer, arg: u64) -> Answer {
+    let mut desc: FmtDesc = user::get(arg)?;
+    let text = owned.shared.engine.format(desc.format, |text| {
+        let mut copy = KVVec::with_capacity(text.len().saturating_add(1), GFP_KERNEL)?;
+        copy.extend_from_slice(text, GFP_KERNEL)?;
+        copy.push(0, GFP_KERNEL)?;
+        Ok::<_, Error>(copy)
+    })??;
+    let length = i32::try_from(text.len()).map_err(|_| refuse(E2BIG))?;
+    if desc.length >= length {
+        user::put(desc.string, text.as_slice())?;
+    }
+    desc.length = length;
+    user::put(arg, &desc)?;
+    Ok(0)
+}
+
+/// Returns the options as a DOF image: a header, the header of one section, and the options that
+/// are set.
+#[inline(never)]
+fn dofget(owned: &OwnedConsumer, arg: u64) -> Answer {
+    let room: dof::Hdr = user::get(arg)?;
+    let mut options = KVVec::with_capacity(NAMES.len(), GFP_KERNEL).map_err(|_| refuse(ENOMEM))?;
+    for (option, _) in NAMES {
+        let value = owned.shared.engine.option(*option);
+        if value != UNSET {
+            let desc = dof::OptDesc {
+                option: *option as u32,
+                strtab: dof::SECIDX_NONE,
+                value,
             };
+            options.push(desc, GFP_KERNEL).map_err(|_| refuse(ENOMEM))?;
         }
-        user::put(arg, &desc)?;
-        Ok(0)
     }
-
-    #[inline(never)]
-    fn enable(&self, arg: u64, note: &mut Text) -> Answer {
-        let mut request: Enable = user::get(arg)?;
-        // Writes back before anything is enabled, so a caller that cannot get the answer is
-        // refused.
-        user::put(arg, &request)?;
-        let (enabling, paid) = self.read_enabling(request.dof)?;
-        request.n_matched = self.consumer.enable(&enabling, note)?;
-        paid.keep();
-        user::put(arg, &request)?;
-        Ok(0)
+    let from = size_of::<dof::Hdr>() + size_of::<dof::Sec>();
+    let total = from as u64 + options.as_bytes().len() as u64;
+    let sec = dof::Sec {
+        ty: dof::SecType::OptDesc as u32,
+        align: 8,
+        flags: dof::SECF_LOAD,
+        entsize: size_of::<dof::OptDesc>() as u32,
+        offset: from as u64,
+        size: options.as_bytes().len() as u64,
+    };
+    let hdr = dof_header(1, total);
+    if room.loadsz >= total {
+        user::put(user::offset(arg, size_of::<dof::Hdr>())?, &sec)?;
+        user::put(user::offset(arg, from)?, options.as_slice())?;
     }
-
-    /// Reads a DOF image and pays for the memory that it takes (INV-29).
-    fn read_enabling(&self, addr: u64) -> Result<(Enabling, Payment<'_>), Refusal> {
-        let Consumer { purse, payer, .. } = &*self.consumer.shared;
-        let hdr = image_header(addr)?;
-        let size = hdr.loadsz as usize;
-        let _paid = purse.pay(size)?;
-        let image = read_image(addr, &hdr, size)?;
-        // The memory that parsing takes is known, and paid for, only afterwards. So a member's
-        // calls parse one image at a time.
-        let _turn = payer.turn().map(Turn::take).transpose()?;
-        let enabling = Enabling::parse(&image)?;
-        let paid = purse.pay(enabling.memory())?;
-        Ok((enabling, paid))
-    }
-
-    #[inline(never)]
-    fn makeprobes(&self, arg: u64) -> Answer {
-        let mut request: Probes = user::get(arg)?;
-        let mut failed = u32::MAX;
-        let consumer = &self.consumer.shared;
-        self.consumer
-            .framework
-            .enter(consumer)?
-            .may_make(consumer)?;
-        // Reading may wait for the caller's memory for as long as the caller likes.
-        let _paid = consumer.purse.pay(Order::memory(&request))?;
-        let order = Order::read(&request, consumer, &mut failed);
-        request.failed = failed;
-        user::put(arg, &request)?;
-        let order = order?;
-        let framework = &self.consumer.framework;
-        let mut state = framework.enter(consumer)?;
-        order.check(&framework.desk.registry)?;
-        state.make(consumer, order)?;
-        Ok(0)
-    }
-
-    #[inline(never)]
-    fn replicate(&self, arg: u64, note: &mut Text) -> Answer {
-        let repl: ReplDesc = user::get(arg)?;
-        let OwnedConsumer {
-            framework,
-            shared: consumer,
-            ..
-        } = &*self.consumer;
-        framework
-            .enter(consumer)?
-            .replicate(consumer, &repl, note)?;
-        Ok(0)
-    }
-
-    #[inline(never)]
-    fn retract(&self, arg: u64) -> Answer {
-        let desc: ProbeDesc = user::get(arg)?;
-        let consumer = &self.consumer.shared;
-        self.consumer
-            .framework
-            .enter(consumer)?
-            .retract(consumer, &desc)?;
-        Ok(0)
-    }
-
-    #[inline(never)]
-    fn eprobe(&self, arg: u64) -> Answer {
-        let asked: EprobeDesc = user::get(arg)?;
-        let (desc, recs) = self
-            .consumer
-            .shared
-            .engine
-            .eprobe(asked.epid, |desc, recs| (*desc, copy(recs)))?;
-        put_described(arg, &desc, size_of::<EprobeDesc>(), &recs?, asked.nrecs)
-    }
-
-    #[inline(never)]
-    fn aggdesc(&self, arg: u64) -> Answer {
-        let asked: AggDesc = user::get(arg)?;
-        let (mut desc, recs) = self
-            .consumer
-            .shared
-            .engine
-            .aggdesc(asked.id, |desc, recs| (*desc, copy(recs)))?;
-        // The kernel does not know these three. The consumer gets back what it has passed.
-        (desc.name, desc.varid, desc.flags) = (asked.name, asked.varid, asked.flags);
-        put_described(arg, &desc, size_of::<AggDesc>(), &recs?, asked.nrecs)
-    }
-
-    #[inline(never)]
-    fn format(&self, arg: u64) -> Answer {
-        let mut desc: FmtDesc = user::get(arg)?;
-        let text = self.consumer.shared.engine.format(desc.format, |text| {
-            let mut copy = KVVec::with_capacity(text.len().saturating_add(1), GFP_KERNEL)?;
-            copy.extend_from_slice(text, GFP_KERNEL)?;
-            copy.push(0, GFP_KERNEL)?;
-            Ok::<_, Error>(copy)
-        })??;
-        let length = i32::try_from(text.len()).map_err(|_| refuse(E2BIG))?;
-        if desc.length >= length {
-            user::put(desc.string, text.as_slice())?;
-        }
-        desc.length = length;
-        user::put(arg, &desc)?;
-        Ok(0)
-    }
-
-    /// Returns the options as a DOF image: a header, the header of one section, and the options
-    /// that are set.
-    #[inline(never)]
-    fn dofget(&self, arg: u64) -> Answer {
-        let room: dof::Hdr = user::get(arg)?;
-        let mut options =
-            KVVec::with_capacity(NAMES.len(), GFP_KERNEL).map_err(|_| refuse(ENOMEM))?;
-        for (option, _) in NAMES {
-            let value = self.consumer.shared.engine.option(*option);
-            if value != UNSET {
-                let desc = dof::OptDesc {
-                    option: *option as u32,
-                    strtab: dof::SECIDX_NONE,
-                    value,
-                };
-                options.push(desc, GFP_KERNEL).map_err(|_| refuse(ENOMEM))?;
-            }
-        }
-        let from = size_of::<dof::Hdr>() + size_of::<dof::Sec>();
-        let total = from as u64 + options.as_bytes().len() as u64;
-        let sec = dof::Sec {
-            ty: dof::SecType::OptDesc as u32,
-            align: 8,
-            flags: dof::SECF_LOAD,
-            entsize: size_of::<dof::OptDesc>() as u32,
-            offset: from as u64,
-            size: options.as_bytes().len() as u64,
-        };
-        let hdr = dof_header(1, total);
-        if room.loadsz >= total {
-            user::put(user::offset(arg, size_of::<dof::Hdr>())?, &sec)?;
-            user::put(user::offset(arg, from)?, options.as_slice())?;
-        }
-        user::put(arg, &hdr)?;
-        Ok(0)
-    }
+    user::put(arg, &hdr)?;
+    Ok(0)
 }
 
 impl OwnedConsumer {

@@ -16,10 +16,10 @@
 use super::consumer::Consumer;
 use super::cpu_hotplug::CpuHotplug;
 use super::deadman::Deadman;
-use super::device::{DeviceFile, FileState, Helpers, OwnedConsumer, Tracing, Visits};
+use super::device::{Helpers, OwnedConsumer, Tracing, Visits};
 use super::ecb;
 use super::fire::{Args, FireArgs};
-use super::ioctl::Answer;
+use super::ioctl::{Answer, Calls};
 use super::machine::KernelMachine;
 use super::probe::ProbeRef;
 use super::text::{refuse, Refusal, Text};
@@ -38,16 +38,16 @@ use kernel::prelude::*;
 use kernel::sync::Arc;
 use zerocopy::IntoBytes;
 
-impl DeviceFile {
+impl Calls<'_> {
     /// Starts the tracing, or claims the anonymous state.
-    pub fn go(&self, arg: u64, state: &mut FileState) -> Answer {
+    pub fn go(&mut self, arg: u64) -> Answer {
         answerable(arg)?;
         let grabs = !matches!(self.consumer.shared.engine.option(Opt::Grabanon), 0 | UNSET);
         let cpu = if grabs && !self.consumer.has_claimed() {
-            self.claim(state)?
+            self.claim()?
         } else {
             let (cpu, tracing) = self.consumer.go()?;
-            state.tracing = Some(tracing);
+            self.state.tracing = Some(tracing);
             cpu
         };
         user::put(arg, &cpu)?;
@@ -55,7 +55,7 @@ impl DeviceFile {
     }
 
     /// Claims the anonymous state (INV-24). Returns the CPU on which its `BEGIN` fired.
-    fn claim(&self, state: &mut FileState) -> Result<u32, Refusal> {
+    fn claim(&mut self) -> Result<u32, Refusal> {
         if self.consumer.shared.engine.has_clauses() {
             let why = "probes are enabled, which whoever claims the anonymous state cannot";
             return Err(Reason::new(Errno::EALREADY, why).into());
@@ -75,13 +75,13 @@ impl DeviceFile {
         self.consumer
             .claim(anonymous.consumer)
             .map_err(|_| refuse(EBUSY))?;
-        state.tracing = Some(anonymous.tracing);
-        state.file = Some(anonymous.file);
+        self.state.tracing = Some(anonymous.tracing);
+        self.state.file = Some(anonymous.file);
         Ok(anonymous.begin)
     }
 
     /// Ends the tracing.
-    pub fn stop(&self, arg: u64, state: &mut FileState) -> Answer {
+    pub fn stop(&mut self, arg: u64) -> Answer {
         let activity = self.consumer.shared.engine.activity();
         if !matches!(
             activity,
@@ -98,7 +98,7 @@ impl DeviceFile {
         self.let_go();
         let cpu = self
             .consumer
-            .stop(state.tracing.as_mut(), &mut state.last)?;
+            .stop(self.state.tracing.as_mut(), &mut self.state.last)?;
         user::put(arg, &cpu)?;
         Ok(0)
     }
@@ -109,62 +109,68 @@ impl DeviceFile {
         let holder = self.holding.lock().end();
         drop(holder);
     }
+}
 
-    /// Returns what has happened so far: the first `room` bytes of the status, which is as much as
-    /// the caller's version of the contract knows.
-    pub fn status(&self, arg: u64, state: &FileState, room: usize) -> Answer {
-        let consumer = &self.consumer.shared;
-        let mut status: Status = consumer.engine.status()?;
-        consumer.report(&mut status);
-        if let Some(tracing) = &state.tracing {
-            let total = Losses::total();
-            status.carried = total.carried.wrapping_sub(state.carried_before);
-            let lost = total.since(tracing.lost_before);
-            if consumer.is_in_kernel() {
-                status.unwatched = lost.unwatched;
-            }
-            status.waits = lost.waits;
-            status.waits_in_vain = lost.waits_in_vain;
+/// Returns what has happened so far: the first `room` bytes of the status, which is as much as the
+/// caller's version of the contract knows.
+pub fn status(
+    owned: &OwnedConsumer,
+    arg: u64,
+    room: usize,
+    tracing: Option<&Tracing>,
+    carried_before: u64,
+) -> Answer {
+    let consumer = &owned.shared;
+    let mut status: Status = consumer.engine.status()?;
+    consumer.report(&mut status);
+    if let Some(tracing) = tracing {
+        let total = Losses::total();
+        status.carried = total.carried.wrapping_sub(carried_before);
+        let lost = total.since(tracing.lost_before);
+        if consumer.is_in_kernel() {
+            status.unwatched = lost.unwatched;
         }
-        user::put(arg, status.as_bytes().get(..room).unwrap_or_default())?;
-        Ok(0)
+        status.waits = lost.waits;
+        status.waits_in_vain = lost.waits_in_vain;
     }
+    user::put(arg, status.as_bytes().get(..room).unwrap_or_default())?;
+    Ok(0)
+}
 
-    /// Switches a buffer and copies out what it held.
-    pub fn bufsnap(&self, arg: u64, which: Which) -> Answer {
-        let mut desc: BufDesc = user::get(arg)?;
-        let engine = &self.consumer.shared.engine;
-        let (option, room): (_, fn(u64) -> u64) = match which {
-            Which::Principal => (Opt::Bufsize, buffer_room),
-            Which::Aggregation => (Opt::Aggsize, |size| size),
-        };
-        let size = engine.option(option);
-        if size != UNSET && desc.size < room(size) {
-            return Err(Refusal::new(EINVAL, "less room than the buffer is large"));
-        }
-        let mut switched = Ok(());
-        {
-            let _visit = self.consumer.visits.lock();
-            crosscall::on_cpu(desc.cpu, &mut |cpu| {
-                switched = engine.switch(cpu, which, clock::monotonic());
-            })?;
-        }
-        switched?;
-        engine.snapshot(desc.cpu as usize, which, |snapshot| {
-            if desc.size < snapshot.data.len() as u64 {
-                return Err(refuse(EINVAL));
-            }
-            user::put(desc.data, snapshot.data)?;
-            desc.size = snapshot.data.len() as u64;
-            desc.errors = snapshot.errors;
-            desc.drops = snapshot.drops;
-            desc.oldest = snapshot.oldest;
-            desc.timestamp = snapshot.timestamp;
-            Ok(())
-        })??;
-        user::put(arg, &desc)?;
-        Ok(0)
+/// Switches a buffer and copies out what it held.
+pub fn bufsnap(owned: &OwnedConsumer, arg: u64, which: Which) -> Answer {
+    let mut desc: BufDesc = user::get(arg)?;
+    let engine = &owned.shared.engine;
+    let (option, room): (_, fn(u64) -> u64) = match which {
+        Which::Principal => (Opt::Bufsize, buffer_room),
+        Which::Aggregation => (Opt::Aggsize, |size| size),
+    };
+    let size = engine.option(option);
+    if size != UNSET && desc.size < room(size) {
+        return Err(Refusal::new(EINVAL, "less room than the buffer is large"));
     }
+    let mut switched = Ok(());
+    {
+        let _visit = owned.visits.lock();
+        crosscall::on_cpu(desc.cpu, &mut |cpu| {
+            switched = engine.switch(cpu, which, clock::monotonic());
+        })?;
+    }
+    switched?;
+    engine.snapshot(desc.cpu as usize, which, |snapshot| {
+        if desc.size < snapshot.data.len() as u64 {
+            return Err(refuse(EINVAL));
+        }
+        user::put(desc.data, snapshot.data)?;
+        desc.size = snapshot.data.len() as u64;
+        desc.errors = snapshot.errors;
+        desc.drops = snapshot.drops;
+        desc.oldest = snapshot.oldest;
+        desc.timestamp = snapshot.timestamp;
+        Ok(())
+    })??;
+    user::put(arg, &desc)?;
+    Ok(0)
 }
 
 impl OwnedConsumer {
@@ -219,7 +225,7 @@ impl OwnedConsumer {
                 .then(|| measuring.join((), self.shared.rights.is_none()))
                 .transpose()?,
             _admitting: CpuHotplug::start(&self.framework.cpu_hotplug, &self.shared)?,
-            _cleaner: Cleaning::start(self)?,
+            _cleaner: Cleaning::start(&self.shared, &self.visits)?,
             _deadman: Deadman::start(&self.framework, &self.shared, self.framework.deadman)?,
         };
         self.framework.enter(&self.shared)?.publish(&self.shared);
@@ -340,15 +346,14 @@ impl Task for Cleaning {
 }
 
 impl Cleaning {
-    fn start(owned: &OwnedConsumer) -> Result<Cleaner> {
-        let (consumer, visits) = (owned.shared.clone(), owned.visits.clone());
+    fn start(consumer: &Arc<Consumer>, visits: &Arc<Visits>) -> Result<Cleaner> {
         let rate = match consumer.engine.option(Opt::Cleanrate) {
             UNSET => CLEANRATE_DEFAULT,
             rate => rate.clamp(CLEANRATE_MIN, CLEANRATE_MAX),
         };
         let cleaning = Self {
-            consumer,
-            visits,
+            consumer: consumer.clone(),
+            visits: visits.clone(),
             rate,
         };
         KBox::pin_init(Periodic::start(rate, cleaning), GFP_KERNEL)
