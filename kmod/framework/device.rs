@@ -13,24 +13,22 @@ use super::consumer::Consumer;
 use super::cpu_hotplug::Admitting;
 use super::deadman::Deadman;
 use super::holder::Holding;
-use super::ioctl::Calls;
+use super::ioctl::{Calls, FileState};
 use super::machine::FEATURES;
 use super::quota;
 use super::snapshot::Cleaner;
-use super::text::{errno, Refusal, Text};
+use super::text::{errno, Refusal};
 use super::Framework;
 use crate::sys::audience::Listener;
 use crate::sys::percpu::Losses;
 use crate::sys::process::Process;
-use crate::sys::remains::Keeper;
 use crate::sys::rights::{Rights, Watch};
 use crate::sys::turn::Turn;
-use crate::sys::unwind::Server;
 use crate::sys::vtime::Measuring;
 use crate::sys::{clock, device, percpu, privilege, random, task};
 use core::ffi::CStr;
 use dtrace_engine::{Config, Consumer as Engine};
-use kernel::alloc::{KBox, KVVec};
+use kernel::alloc::KBox;
 use kernel::fs::File;
 use kernel::prelude::*;
 use kernel::seq_file::SeqFile;
@@ -80,38 +78,6 @@ pub struct DeviceFile {
     state: Mutex<FileState>,
     /// Serialises the control calls. Taken before the turn of a user.
     turn: Turn,
-}
-
-/// State of the control calls.
-pub struct FileState {
-    /// Note of the last call, or the reason of its refusal.
-    pub(super) last: Text,
-    /// State of the tracing, from `GO` on.
-    pub(super) tracing: Option<Tracing>,
-    /// The file that the anonymous enabling was made from, if this consumer has claimed the
-    /// anonymous state.
-    pub(super) file: Option<KVVec<u8>>,
-    /// Notes files that lack an unwind table, from the consumer's first request for one on.
-    pub(super) server: Option<Server>,
-    /// Notes the mappings of processes that end, from the consumer's first `REMAINS` on.
-    pub(super) keeper: Option<Keeper>,
-    /// Number of instructions that had been left to uprobes when the file was opened. Enabling
-    /// leaves more to them, before the tracing begins.
-    pub(super) carried_before: u64,
-}
-
-impl FileState {
-    /// Makes the state of a file that is being opened.
-    pub fn new() -> Self {
-        Self {
-            last: Text::new(),
-            tracing: None,
-            file: None,
-            server: None,
-            keeper: None,
-            carried_before: Losses::total().carried,
-        }
-    }
 }
 
 /// State of a tracing that has begun.

@@ -15,10 +15,9 @@
 
 use super::device::OwnedConsumer;
 use super::holds::Holds;
-use super::ioctl::Answer;
 use super::registration::Registration;
 use super::registry::{Registry, Room};
-use super::text::refuse;
+use super::text::{refuse, Answer};
 use super::user;
 use super::Framework;
 use crate::sys::audience::{Audience, Crowd, Listener};

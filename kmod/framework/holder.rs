@@ -12,11 +12,10 @@
 use super::consumer::Consumer;
 use super::device::OwnedConsumer;
 use super::holds::{Bell, Ear, Holds, Told};
-use super::ioctl::Answer;
 use super::posts::Post;
 use super::process::instruction_at;
 use super::quota::{Charge, Payer};
-use super::text::{refuse, Refusal};
+use super::text::{refuse, Answer, Refusal};
 use super::user;
 use super::Framework;
 use crate::sys::audience::Listener;

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! The control calls: their dispatch, and those about probes, enablings and descriptions. The calls
-//! that run or read a tracing are in [`snapshot`](super::snapshot), and those about processes that
-//! wait in [`holder`](super::holder).
+//! The control calls: their dispatch, those that begin and end a tracing, and those about probes,
+//! enablings and descriptions. The calls that read what was recorded are in
+//! [`snapshot`](super::snapshot), those about processes that wait in [`holder`](super::holder), and
+//! those for stacks in [`tables`](super::tables) and [`remains`](super::remains).
+//!
+//! A call works on a consumer, and on what its file keeps from one call to the next. It does not
+//! know the file.
 //!
 //! Input from user space is copied once and then checked. Output is built completely before it is
 //! copied. A refused call changes nothing (INV-2).
@@ -11,30 +15,33 @@
 use super::anon::Unclaimed;
 use super::claim::Claimable;
 use super::consumer::Consumer;
-use super::device::{FileState, OwnedConsumer};
+use super::device::{OwnedConsumer, Tracing};
 use super::enabling::{too_long, Wanted};
 use super::holder::{self, Holding};
 use super::patience::{Patience, ASKED};
 use super::process::Order;
 use super::provider::Description;
 use super::quota::Payment;
-use super::text::{refuse, Refusal, Text};
+use super::text::{refuse, Answer, Refusal, Text};
 use super::user;
 use super::{helper, remains, snapshot, tables};
 use crate::sys::clock;
 use crate::sys::pause::Pid;
+use crate::sys::percpu::Losses;
+use crate::sys::remains::Keeper;
 use crate::sys::task;
 use crate::sys::turn::Turn;
+use crate::sys::unwind::Server;
 use core::mem::size_of;
 use dtrace_engine::consumer::Which;
-use dtrace_engine::Enabling;
+use dtrace_engine::{Activity, Enabling, Errno, Reason};
 use dtrace_uapi::ioctl::{
     self, AggDesc, AnonDesc, ArgDesc, Conf, Enable, EprobeDesc, FmtDesc, ProbeDesc, ProviderDesc,
     ProviderPrivileges, RecDesc, ReplDesc, Status, STATUS_COMMON_SIZE, STATUS_FIRST_SIZE,
     STATUS_SECOND_SIZE, STATUS_THIRD_SIZE,
 };
 use dtrace_uapi::limits::{DOF_MAX, PROVNAMELEN};
-use dtrace_uapi::option::{NAMES, UNSET};
+use dtrace_uapi::option::{Opt, NAMES, UNSET};
 use dtrace_uapi::process::Probes;
 use dtrace_uapi::{dif, dof};
 use kernel::alloc::KVVec;
@@ -42,8 +49,37 @@ use kernel::prelude::*;
 use kernel::sync::Mutex;
 use zerocopy::{FromZeros, Immutable, IntoBytes};
 
-/// Result of a control call.
-pub type Answer = Result<isize, Refusal>;
+/// State of the control calls.
+pub struct FileState {
+    /// Note of the last call, or the reason of its refusal.
+    last: Text,
+    /// State of the tracing, from `GO` on.
+    tracing: Option<Tracing>,
+    /// The file that the anonymous enabling was made from, if this consumer has claimed the
+    /// anonymous state.
+    file: Option<KVVec<u8>>,
+    /// Notes files that lack an unwind table, from the consumer's first request for one on.
+    server: Option<Server>,
+    /// Notes the mappings of processes that end, from the consumer's first `REMAINS` on.
+    keeper: Option<Keeper>,
+    /// Number of instructions that had been left to uprobes when the file was opened. Enabling
+    /// leaves more to them, before the tracing begins.
+    carried_before: u64,
+}
+
+impl FileState {
+    /// Makes the state of a file that is being opened.
+    pub fn new() -> Self {
+        Self {
+            last: Text::new(),
+            tracing: None,
+            file: None,
+            server: None,
+            keeper: None,
+            carried_before: Losses::total().carried,
+        }
+    }
+}
 
 /// The control calls at one file: what they work on.
 pub struct Calls<'a> {
@@ -121,6 +157,77 @@ impl Calls<'_> {
             ioctl::AGGSNAP => snapshot::bufsnap(owned, arg, Which::Aggregation),
             _ => Err(refuse(ENOTTY)),
         }
+    }
+
+    /// Starts the tracing, or claims the anonymous state.
+    fn go(&mut self, arg: u64) -> Answer {
+        answerable(arg)?;
+        let grabs = !matches!(self.consumer.shared.engine.option(Opt::Grabanon), 0 | UNSET);
+        let cpu = if grabs && !self.consumer.has_claimed() {
+            self.claim()?
+        } else {
+            let (cpu, tracing) = self.consumer.go()?;
+            self.state.tracing = Some(tracing);
+            cpu
+        };
+        user::put(arg, &cpu)?;
+        Ok(0)
+    }
+
+    /// Claims the anonymous state (INV-24). Returns the CPU on which its `BEGIN` fired.
+    fn claim(&mut self) -> Result<u32, Refusal> {
+        if self.consumer.shared.engine.has_clauses() {
+            let why = "probes are enabled, which whoever claims the anonymous state cannot";
+            return Err(Reason::new(Errno::EALREADY, why).into());
+        }
+        let may = self.consumer.shared.engine.privileges();
+        let mut unclaimed = self.unclaimed.lock();
+        if let Some(waiting) = unclaimed.as_ref() {
+            if !may.cover(waiting.consumer.shared.engine.privileges()) {
+                return Err(Refusal::new(EPERM, "the anonymous state may do more"));
+            }
+        }
+        let anonymous = unclaimed.take();
+        drop(unclaimed);
+        let anonymous = anonymous.ok_or(Refusal::new(ENOENT, "no anonymous tracing state"))?;
+        anonymous.consumer.shared.ask(clock::monotonic());
+        // Cannot fail: the caller has checked that the file has claimed no consumer.
+        self.consumer
+            .claim(anonymous.consumer)
+            .map_err(|_| refuse(EBUSY))?;
+        self.state.tracing = Some(anonymous.tracing);
+        self.state.file = Some(anonymous.file);
+        Ok(anonymous.begin)
+    }
+
+    /// Ends the tracing.
+    fn stop(&mut self, arg: u64) -> Answer {
+        let activity = self.consumer.shared.engine.activity();
+        if !matches!(
+            activity,
+            Activity::Active | Activity::Draining | Activity::Cooldown
+        ) {
+            // No process waits for a consumer that has ended otherwise (INV-25).
+            if matches!(activity, Activity::Killed | Activity::Stopped) {
+                self.let_go();
+            }
+            return Err(Refusal::new(EINVAL, "the tracing is not running"));
+        }
+        answerable(arg)?;
+        // Nor for one that stops.
+        self.let_go();
+        let cpu = self
+            .consumer
+            .stop(self.state.tracing.as_mut(), &mut self.state.last)?;
+        user::put(arg, &cpu)?;
+        Ok(0)
+    }
+
+    /// Lets all processes go that wait for the consumer.
+    fn let_go(&self) {
+        // Dropped without the lock, which `poll` takes.
+        let holder = self.holding.lock().end();
+        drop(holder);
     }
 
     fn status(&self, arg: u64, room: usize) -> Answer {
@@ -421,6 +528,13 @@ impl OwnedConsumer {
         let mut state = self.framework.enter(&self.shared)?;
         state.enable(&self.shared, &wanted, commit, note)
     }
+}
+
+/// Refuses a caller to which a CPU's number cannot be written, before there is one. Writes back
+/// what it has read, so a call that is refused later has changed nothing.
+fn answerable(arg: u64) -> Result {
+    let stands: u32 = user::get(arg)?;
+    user::put(arg, &stands)
 }
 
 /// Copies out the file of the claimed anonymous state.

@@ -8,8 +8,7 @@
 //! which other consumers were allowed to trace it.
 
 use super::device::OwnedConsumer;
-use super::ioctl::Answer;
-use super::text::Refusal;
+use super::text::{Answer, Refusal};
 use super::user;
 use crate::sys::remains::{Keeper, Of};
 use dtrace_uapi::remains::{Remains, FILE, NONE, VDSO};

@@ -19,10 +19,9 @@ use super::deadman::Deadman;
 use super::device::{Helpers, OwnedConsumer, Tracing, Visits};
 use super::ecb;
 use super::fire::{Args, FireArgs};
-use super::ioctl::{Answer, Calls};
 use super::machine::KernelMachine;
 use super::probe::ProbeRef;
-use super::text::{refuse, Refusal, Text};
+use super::text::{refuse, Answer, Refusal, Text};
 use super::user;
 use crate::sys::percpu::{nr_cpus, online, CpuGuard, Losses};
 use crate::sys::periodic::{Periodic, Task};
@@ -30,86 +29,13 @@ use crate::sys::{clock, crosscall, privilege, rculist};
 use core::cell::Cell;
 use core::fmt::Write;
 use dtrace_engine::consumer::Which;
-use dtrace_engine::{Activity, Errno, Reason};
+use dtrace_engine::{Activity, Errno};
 use dtrace_uapi::ioctl::{BufDesc, Status};
 use dtrace_uapi::limits::{buffer_room, CLEANRATE_DEFAULT, CLEANRATE_MAX, CLEANRATE_MIN};
 use dtrace_uapi::option::{Opt, UNSET};
 use kernel::prelude::*;
 use kernel::sync::Arc;
 use zerocopy::IntoBytes;
-
-impl Calls<'_> {
-    /// Starts the tracing, or claims the anonymous state.
-    pub fn go(&mut self, arg: u64) -> Answer {
-        answerable(arg)?;
-        let grabs = !matches!(self.consumer.shared.engine.option(Opt::Grabanon), 0 | UNSET);
-        let cpu = if grabs && !self.consumer.has_claimed() {
-            self.claim()?
-        } else {
-            let (cpu, tracing) = self.consumer.go()?;
-            self.state.tracing = Some(tracing);
-            cpu
-        };
-        user::put(arg, &cpu)?;
-        Ok(0)
-    }
-
-    /// Claims the anonymous state (INV-24). Returns the CPU on which its `BEGIN` fired.
-    fn claim(&mut self) -> Result<u32, Refusal> {
-        if self.consumer.shared.engine.has_clauses() {
-            let why = "probes are enabled, which whoever claims the anonymous state cannot";
-            return Err(Reason::new(Errno::EALREADY, why).into());
-        }
-        let may = self.consumer.shared.engine.privileges();
-        let mut unclaimed = self.unclaimed.lock();
-        if let Some(waiting) = unclaimed.as_ref() {
-            if !may.cover(waiting.consumer.shared.engine.privileges()) {
-                return Err(Refusal::new(EPERM, "the anonymous state may do more"));
-            }
-        }
-        let anonymous = unclaimed.take();
-        drop(unclaimed);
-        let anonymous = anonymous.ok_or(Refusal::new(ENOENT, "no anonymous tracing state"))?;
-        anonymous.consumer.shared.ask(clock::monotonic());
-        // Cannot fail: the caller has checked that the file has claimed no consumer.
-        self.consumer
-            .claim(anonymous.consumer)
-            .map_err(|_| refuse(EBUSY))?;
-        self.state.tracing = Some(anonymous.tracing);
-        self.state.file = Some(anonymous.file);
-        Ok(anonymous.begin)
-    }
-
-    /// Ends the tracing.
-    pub fn stop(&mut self, arg: u64) -> Answer {
-        let activity = self.consumer.shared.engine.activity();
-        if !matches!(
-            activity,
-            Activity::Active | Activity::Draining | Activity::Cooldown
-        ) {
-            // No process waits for a consumer that has ended otherwise (INV-25).
-            if matches!(activity, Activity::Killed | Activity::Stopped) {
-                self.let_go();
-            }
-            return Err(Refusal::new(EINVAL, "the tracing is not running"));
-        }
-        answerable(arg)?;
-        // Nor for one that stops.
-        self.let_go();
-        let cpu = self
-            .consumer
-            .stop(self.state.tracing.as_mut(), &mut self.state.last)?;
-        user::put(arg, &cpu)?;
-        Ok(0)
-    }
-
-    /// Lets all processes go that wait for the consumer.
-    fn let_go(&self) {
-        // Dropped without the lock, which `poll` takes.
-        let holder = self.holding.lock().end();
-        drop(holder);
-    }
-}
 
 /// Returns what has happened so far: the first `room` bytes of the status, which is as much as the
 /// caller's version of the contract knows.
@@ -308,13 +234,6 @@ impl OwnedConsumer {
         };
         (0..nr_cpus() as u32).find(fires).ok_or(ENXIO)
     }
-}
-
-/// Refuses a caller to which a CPU's number cannot be written, before there is one. Writes back
-/// what it has read, so a call that is refused later has changed nothing.
-fn answerable(arg: u64) -> Result {
-    let stands: u32 = user::get(arg)?;
-    user::put(arg, &stands)
 }
 
 /// Cleans the speculations that several CPUs may have recorded into.

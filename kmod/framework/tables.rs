@@ -8,8 +8,7 @@
 //! provide one: a wrong table makes wrong stacks.
 
 use super::device::OwnedConsumer;
-use super::ioctl::Answer;
-use super::text::{refuse, Refusal};
+use super::text::{refuse, Answer, Refusal};
 use super::user;
 use crate::sys::unwind::{Fresh, Server};
 use dtrace_engine::Unread;

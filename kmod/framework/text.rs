@@ -58,6 +58,9 @@ impl Write for Text {
     }
 }
 
+/// Result of a control call.
+pub type Answer = Result<isize, Refusal>;
+
 /// The refusal of a control call.
 pub struct Refusal {
     /// The error that the call returns.
