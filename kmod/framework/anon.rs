@@ -16,7 +16,7 @@
 //! claiming consumer reads back ([`ANONGET`](dtrace_uapi::ioctl::ANONGET)). So the meaning is that
 //! of the enabling that runs, whatever has become of the file since.
 
-use super::device::{OwnedConsumer, Tracing};
+use super::consumer::{OwnedConsumer, Tracing};
 use super::text::{Refusal, Text};
 use super::Framework;
 use crate::sys::file;

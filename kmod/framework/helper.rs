@@ -13,7 +13,7 @@
 //! registrations of its parent. All programs take the lock that guards the hook's attachment, so
 //! its holder neither allocates nor waits.
 
-use super::device::OwnedConsumer;
+use super::consumer::OwnedConsumer;
 use super::holds::Holds;
 use super::registration::Registration;
 use super::registry::{Registry, Room};

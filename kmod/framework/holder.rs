@@ -9,8 +9,7 @@
 //! without a wait for the user's turn: the closing task may be a daemon, or a thread of the kernel
 //! (INV-31).
 
-use super::consumer::Consumer;
-use super::device::OwnedConsumer;
+use super::consumer::{Consumer, OwnedConsumer};
 use super::holds::{Bell, Ear, Holds, Told};
 use super::posts::Post;
 use super::process::instruction_at;

@@ -12,7 +12,6 @@ mod arming;
 mod claim;
 #[cfg(test)]
 mod claim_tests;
-mod consumer;
 mod enabled;
 mod enabling;
 #[cfg(test)]
@@ -33,6 +32,13 @@ mod table;
 #[cfg(test)]
 mod table_tests;
 mod text;
+
+/// A consumer has no owner here.
+mod consumer {
+    mod shared;
+
+    pub use shared::Consumer;
+}
 
 /// There are no probes in processes here.
 mod process {

@@ -14,9 +14,8 @@
 
 use super::anon::Unclaimed;
 use super::claim::Claimable;
-use super::consumer::Consumer;
-use super::device::{OwnedConsumer, Tracing};
-use super::enabling::{too_long, Wanted};
+use super::consumer::{Consumer, OwnedConsumer, Tracing};
+use super::enabling::too_long;
 use super::holder::{self, Holding};
 use super::patience::{Patience, ASKED};
 use super::process::Order;
@@ -505,29 +504,6 @@ fn dofget(owned: &OwnedConsumer, arg: u64) -> Answer {
     }
     user::put(arg, &hdr)?;
     Ok(0)
-}
-
-impl OwnedConsumer {
-    /// Enables what an image requests. Returns the number of ECBs.
-    pub fn enable(&self, enabling: &Enabling, note: &mut Text) -> Result<u32, Refusal> {
-        self.watch()?;
-        // Verification may take long and concerns this consumer alone, so it is done without the
-        // framework's mutex.
-        let engine = &self.shared.engine;
-        let mut pending = engine.prepare(enabling.options(), enabling.clauses())?;
-        pending.add_walkers(enabling.walkers(), engine)?;
-        let wanted = Wanted::new(enabling, &pending)?;
-        // If the request is refused, the clauses are freed without the mutex too: `pending` is
-        // dropped after `state`. There may be thousands of clauses.
-        let mut pending = Some(pending);
-        let commit = || {
-            if let Some(pending) = pending.take() {
-                pending.commit();
-            }
-        };
-        let mut state = self.framework.enter(&self.shared)?;
-        state.enable(&self.shared, &wanted, commit, note)
-    }
 }
 
 /// Refuses a caller to which a CPU's number cannot be written, before there is one. Writes back

@@ -7,7 +7,7 @@
 //! Only a consumer that may read all memory gets them: once a process has ended, it is unknown
 //! which other consumers were allowed to trace it.
 
-use super::device::OwnedConsumer;
+use super::consumer::OwnedConsumer;
 use super::text::{Answer, Refusal};
 use super::user;
 use crate::sys::remains::{Keeper, Of};

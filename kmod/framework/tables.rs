@@ -7,7 +7,7 @@
 //! A table serves all consumers that meet its file. So only a consumer that may read all memory can
 //! provide one: a wrong table makes wrong stacks.
 
-use super::device::OwnedConsumer;
+use super::consumer::OwnedConsumer;
 use super::text::{refuse, Answer, Refusal};
 use super::user;
 use crate::sys::unwind::{Fresh, Server};
