@@ -75,11 +75,7 @@ pub struct Enablings {
     /// The probe of each ECB. Probes that have been retired are taken out only by
     /// [`shed`](Self::shed).
     probes: KVVec<ProbeRef>,
-    retained: KVVec<Retained>,
-    /// Number of enablings that `retained` comes from.
-    count: usize,
-    /// Number of the next enabling.
-    next: usize,
+    retained: RetainedList,
     /// What was paid for the ECBs.
     dues: Dues,
 }
@@ -145,6 +141,155 @@ impl Wanted {
     }
 }
 
+/// What a consumer retains.
+struct RetainedList {
+    list: KVVec<Retained>,
+    /// Number of enablings that the list comes from.
+    enablings: usize,
+    /// Number of the next enabling.
+    next: usize,
+}
+
+impl RetainedList {
+    /// Nothing is retained.
+    const fn new() -> Self {
+        Self {
+            list: KVVec::new(),
+            enablings: 0,
+            next: 0,
+        }
+    }
+
+    /// Whether `which` holds for a description.
+    fn has(&self, which: fn(&Retained) -> bool) -> bool {
+        self.list.iter().any(which)
+    }
+
+    /// Returns the replicas for `repl.create`: one for each retained description that equals
+    /// `repl.matching`.
+    fn replicas(&self, repl: &ReplDesc) -> Result<Wanted> {
+        let from = Description::from(&repl.matching);
+        let mut wanted = Wanted {
+            list: KVVec::new(),
+            enablings: 0,
+        };
+        let mut last = None;
+        for retained in &self.list {
+            if retained.desc.id != 0 || Description::from(&retained.desc) != from {
+                continue;
+            }
+            if last.replace(retained.enabling) != Some(retained.enabling) {
+                wanted.enablings = wanted.enablings.saturating_add(1);
+            }
+            let replica = Retained {
+                desc: repl.create,
+                clause: retained.clause,
+                enabling: wanted.enablings.saturating_sub(1),
+                is_replica: true,
+            };
+            wanted.list.push(replica, GFP_KERNEL)?;
+        }
+        Ok(wanted)
+    }
+
+    /// Forgets the replicas for a description. Returns the number of bytes to refund; `None` if
+    /// there were no replicas.
+    fn retract(&mut self, desc: &ProbeDesc) -> Option<usize> {
+        let to = Description::from(desc);
+        let (mut last, mut paid) = (None, 0usize);
+        let Self {
+            list, enablings, ..
+        } = self;
+        list.retain(|one| {
+            let is_for =
+                one.is_replica && one.desc.id == desc.id && Description::from(&one.desc) == to;
+            if !is_for {
+                return true;
+            }
+            // The replicas of an enabling follow each other, because one call made them.
+            if last.replace(one.enabling) != Some(one.enabling) {
+                *enablings = enablings.saturating_sub(1);
+            }
+            paid = paid.saturating_add(one.price());
+            false
+        });
+        // A list may have room for twice what it holds, because each replica is paid for twice. If
+        // there is no memory for a shorter list, nothing is refunded.
+        let most = list.len().saturating_mul(2).saturating_add(SPARE);
+        if list.capacity() > most {
+            let mut copy = KVVec::new();
+            if copy.extend_from_slice(list, GFP_KERNEL).is_err() {
+                return Some(0);
+            }
+            *list = copy;
+        }
+        (paid > 0).then_some(paid)
+    }
+
+    /// Calls `f` for each match of one of `created` with a retained description for which `which`
+    /// holds. Fails like [`Patience::take`].
+    fn each_new(
+        &self,
+        table: &Table,
+        created: &[ProbeRef],
+        which: fn(&Retained) -> bool,
+        patience: &Patience,
+        mut f: impl FnMut(Match),
+    ) -> Result {
+        if created.is_empty() {
+            return Ok(());
+        }
+        for Retained { desc, clause, .. } in self.list.iter().filter(|r| which(r)) {
+            patience.take(DESCRIBED)?;
+            let pattern = table.pattern(&Description::from(desc));
+            for probe in created {
+                if pattern.matches_in(probe, patience)? {
+                    f((*probe, *clause));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts the retained descriptions that may match probes of this provider in this module. A
+    /// description with neither provider nor module, such as `END`, is not counted.
+    fn count_for(&self, provider: &[u8], module: &[u8]) -> usize {
+        let fits = |part: &[u8], name: &[u8]| part.is_empty() || glob::matches(part, name);
+        let retained = self.list.iter().filter(|r| {
+            let desc = Description::from(&r.desc);
+            let says = !desc.provider.is_empty() || !desc.module.is_empty();
+            r.desc.id == 0 && says && fits(desc.provider, provider) && fits(desc.module, module)
+        });
+        retained.count()
+    }
+
+    /// Checks the limits and makes room for [`add`](Self::add).
+    fn make_room(&mut self, wanted: &Wanted) -> Result<(), Refusal> {
+        if self.enablings.saturating_add(wanted.enablings) > RETAIN_MAX {
+            return Err(Refusal::new(ENOSPC, "too many retained enablings"));
+        }
+        if self.list.len().saturating_add(wanted.list.len()) > DESCRIPTIONS_MAX {
+            return Err(Refusal::new(ENOSPC, "too many retained descriptions"));
+        }
+        self.list.reserve(wanted.list.len(), GFP_KERNEL)?;
+        Ok(())
+    }
+
+    /// Retains what was wanted.
+    fn add(&mut self, wanted: &Wanted) {
+        for entry in &wanted.list {
+            let entry = Retained {
+                enabling: self.next.wrapping_add(entry.enabling),
+                ..*entry
+            };
+            // Cannot fail: `make_room` has reserved the room.
+            let _ = self.list.push_within_capacity(entry);
+        }
+        self.enablings = self.enablings.saturating_add(wanted.enablings);
+        self.next = self.next.wrapping_add(wanted.enablings);
+    }
+}
+
 /// The new probes that a consumer may have.
 struct Permitted {
     /// The probes; `None` for all of them.
@@ -182,9 +327,7 @@ impl State {
                 tracing: false,
                 missed_before: 0,
                 probes: KVVec::new(),
-                retained: KVVec::new(),
-                count: 0,
-                next: 0,
+                retained: RetainedList::new(),
                 dues: consumer.payer.dues(),
             },
             GFP_KERNEL,
@@ -252,7 +395,7 @@ impl State {
         }
         let at = self.introduce(consumer)?;
         let enablings = self.consumers.get(at).ok_or(refuse(ENODEV))?;
-        let wanted = enablings.replicas(repl)?;
+        let wanted = enablings.retained.replicas(repl)?;
         if wanted.list.is_empty() {
             return Err(Refusal::new(ENOENT, "no enabling has this description"));
         }
@@ -265,7 +408,7 @@ impl State {
         let enablings = self
             .index_of(consumer)
             .and_then(|at| self.consumers.get_mut(at));
-        let paid = enablings.and_then(|enablings| enablings.retract(desc));
+        let paid = enablings.and_then(|enablings| enablings.retained.retract(desc));
         let paid = paid.ok_or(Refusal::new(
             ENOENT,
             "no enabling was replicated for this description",
@@ -289,7 +432,7 @@ impl State {
         let consumer = enablings.consumer.clone();
         let kept = wanted.list.iter().map(Retained::price);
         let paid = consumer.purse.pay(kept.fold(0, usize::saturating_add))?;
-        enablings.make_room(wanted)?;
+        enablings.retained.make_room(wanted)?;
         for retained in wanted.list.iter().filter(|r| r.desc.id == 0) {
             if task::is_killed() {
                 return Err(refuse(EINTR));
@@ -303,7 +446,7 @@ impl State {
         self.note_kernel(&consumer, &found);
         let enablings = self.consumers.get_mut(at).ok_or(refuse(ENODEV))?;
         enablings.link(&mut self.writer, &found, dues, commit)?;
-        enablings.retain(wanted);
+        enablings.retained.add(wanted);
         paid.keep();
         self.arm_wanted(unarmed, note);
         let armed = found.iter().filter(|(probe, _)| probe.is_armed()).count();
@@ -444,7 +587,9 @@ impl State {
             return;
         };
         for enablings in &self.consumers {
-            let described = enablings.descriptions_of(provider.name().as_bytes(), module);
+            let described = enablings
+                .retained
+                .count_for(provider.name().as_bytes(), module);
             if described > 0 && self.permits(&enablings.consumer.engine, index) {
                 enablings.consumer.miss(described as u64);
             }
@@ -457,7 +602,7 @@ impl State {
         };
         let consumer = enablings.consumer.clone();
         let may_be = self.permits(&consumer.engine, first.provider());
-        if !may_be || !enablings.retained.iter().any(which) {
+        if !may_be || !enablings.retained.has(which) {
             return;
         }
         // The call that creates the probes may be another consumer's. Whether its caller is killed
@@ -473,18 +618,21 @@ impl State {
         let mut found = KVVec::new();
         let mut count = 0usize;
         let told = enablings
+            .retained
             .each_new(&self.table, &unknown, which, &patience, |_| {
                 consumer.miss(1)
             })
             .and_then(|()| {
-                enablings.each_new(&self.table, created, which, &patience, |one| {
-                    count = count.saturating_add(1);
-                    // If there was no room or memory for one, do not try the others: the consumer
-                    // gets none of them.
-                    if found.len().saturating_add(1) == count && enablings.may_have(count) {
-                        let _ = found.push(one, GFP_KERNEL);
-                    }
-                })
+                enablings
+                    .retained
+                    .each_new(&self.table, created, which, &patience, |one| {
+                        count = count.saturating_add(1);
+                        // If there was no room or memory for one, do not try the others: the consumer
+                        // gets none of them.
+                        if found.len().saturating_add(1) == count && enablings.may_have(count) {
+                            let _ = found.push(one, GFP_KERNEL);
+                        }
+                    })
             });
         drop(patience);
         if told.is_err() {
@@ -549,129 +697,6 @@ impl Enablings {
             false => UNPRIVILEGED_MAX,
         };
         self.probes.len().saturating_add(more) <= most
-    }
-
-    /// Returns the replicas for `repl.create`: one for each retained description that equals
-    /// `repl.matching`.
-    fn replicas(&self, repl: &ReplDesc) -> Result<Wanted> {
-        let from = Description::from(&repl.matching);
-        let mut wanted = Wanted {
-            list: KVVec::new(),
-            enablings: 0,
-        };
-        let mut last = None;
-        for retained in &self.retained {
-            if retained.desc.id != 0 || Description::from(&retained.desc) != from {
-                continue;
-            }
-            if last.replace(retained.enabling) != Some(retained.enabling) {
-                wanted.enablings = wanted.enablings.saturating_add(1);
-            }
-            let replica = Retained {
-                desc: repl.create,
-                clause: retained.clause,
-                enabling: wanted.enablings.saturating_sub(1),
-                is_replica: true,
-            };
-            wanted.list.push(replica, GFP_KERNEL)?;
-        }
-        Ok(wanted)
-    }
-
-    /// Forgets the replicas for a description. Returns the number of bytes to refund; `None` if
-    /// there were no replicas.
-    fn retract(&mut self, desc: &ProbeDesc) -> Option<usize> {
-        let to = Description::from(desc);
-        let (mut last, mut paid) = (None, 0usize);
-        let Self {
-            retained, count, ..
-        } = self;
-        retained.retain(|one| {
-            let is_for =
-                one.is_replica && one.desc.id == desc.id && Description::from(&one.desc) == to;
-            if !is_for {
-                return true;
-            }
-            // The replicas of an enabling follow each other, because one call made them.
-            if last.replace(one.enabling) != Some(one.enabling) {
-                *count = count.saturating_sub(1);
-            }
-            paid = paid.saturating_add(one.price());
-            false
-        });
-        // A list may have room for twice what it holds, because each replica is paid for twice. If
-        // there is no memory for a shorter list, nothing is refunded.
-        let most = retained.len().saturating_mul(2).saturating_add(SPARE);
-        if retained.capacity() > most {
-            let mut copy = KVVec::new();
-            if copy.extend_from_slice(retained, GFP_KERNEL).is_err() {
-                return Some(0);
-            }
-            *retained = copy;
-        }
-        (paid > 0).then_some(paid)
-    }
-
-    /// Calls `f` for each match of one of `created` with a retained description for which `which`
-    /// holds. Fails like [`Patience::take`].
-    fn each_new(
-        &self,
-        table: &Table,
-        created: &[ProbeRef],
-        which: fn(&Retained) -> bool,
-        patience: &Patience,
-        mut f: impl FnMut(Match),
-    ) -> Result {
-        if created.is_empty() {
-            return Ok(());
-        }
-        for Retained { desc, clause, .. } in self.retained.iter().filter(|r| which(r)) {
-            patience.take(DESCRIBED)?;
-            let pattern = table.pattern(&Description::from(desc));
-            for probe in created {
-                if pattern.matches_in(probe, patience)? {
-                    f((*probe, *clause));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Counts the retained descriptions that may match probes of this provider in this module. A
-    /// description with neither provider nor module, such as `END`, is not counted.
-    fn descriptions_of(&self, provider: &[u8], module: &[u8]) -> usize {
-        let fits = |part: &[u8], name: &[u8]| part.is_empty() || glob::matches(part, name);
-        let retained = self.retained.iter().filter(|r| {
-            let desc = Description::from(&r.desc);
-            let says = !desc.provider.is_empty() || !desc.module.is_empty();
-            r.desc.id == 0 && says && fits(desc.provider, provider) && fits(desc.module, module)
-        });
-        retained.count()
-    }
-
-    /// Checks the limits and makes room for [`retain`](Self::retain).
-    fn make_room(&mut self, wanted: &Wanted) -> Result<(), Refusal> {
-        if self.count.saturating_add(wanted.enablings) > RETAIN_MAX {
-            return Err(Refusal::new(ENOSPC, "too many retained enablings"));
-        }
-        if self.retained.len().saturating_add(wanted.list.len()) > DESCRIPTIONS_MAX {
-            return Err(Refusal::new(ENOSPC, "too many retained descriptions"));
-        }
-        self.retained.reserve(wanted.list.len(), GFP_KERNEL)?;
-        Ok(())
-    }
-
-    fn retain(&mut self, wanted: &Wanted) {
-        for entry in &wanted.list {
-            let entry = Retained {
-                enabling: self.next.wrapping_add(entry.enabling),
-                ..*entry
-            };
-            // Cannot fail: `make_room` has reserved the room.
-            let _ = self.retained.push_within_capacity(entry);
-        }
-        self.count = self.count.saturating_add(wanted.enablings);
-        self.next = self.next.wrapping_add(wanted.enablings);
     }
 
     /// Takes away the waiting ECBs whose probe is not armed or not live. Calls `gone` with each
