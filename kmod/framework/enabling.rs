@@ -4,12 +4,12 @@
 //! Enablings: from descriptions to ECBs at probes, and back.
 //!
 //! A request is taken over whole or not at all (INV-2). First, everything that can fail is done
-//! aside: the engine has prepared the clauses ([`Pending`]), descriptions are matched, EPIDs are
-//! given out ([`Binding`](dtrace_engine::Binding)), and room is reserved for nodes and lists. A
-//! refusal up to here drops all of that, and the consumer is as it was. After that there are only
-//! moves and stores of pointers: the consumer takes over the clauses and the ECBs. Last, providers
-//! arm the probes that had no ECB ([`arming`](super::arming)). A probe that cannot be armed is left
-//! out and named in the note of the call; this refuses nothing (INV-19).
+//! aside: the engine has prepared the clauses ([`Pending`](dtrace_engine::Pending)), descriptions
+//! are matched, EPIDs are given out ([`Binding`](dtrace_engine::Binding)), and room is reserved for
+//! nodes and lists. A refusal up to here drops all of that, and the consumer is as it was. After
+//! that there are only moves and stores of pointers: the consumer takes over the clauses and the
+//! ECBs. Last, providers arm the probes that had no ECB ([`arming`](super::arming)). A probe that
+//! cannot be armed is left out and named in the note of the call; this refuses nothing (INV-19).
 //!
 //! ECBs wait until their consumer begins to trace: [`publish`](State::publish) links them to their
 //! probes, which cannot fail. What is enabled later is linked at once. When the consumer stops, is
@@ -19,29 +19,28 @@
 //! The framework knows a consumer from its first enabling on, so opening the device does not wait
 //! for the framework's mutex.
 //!
-//! Descriptions are retained: a probe that appears later, for example with a kernel module, is
-//! enabled for each consumer that has described it. There is no call to refuse then, so a failure
-//! is counted in the consumer's status.
+//! Descriptions are [retained](super::retained): a probe that appears later, for example with a
+//! kernel module, is enabled for each consumer that has described it. There is no call to refuse
+//! then, so a failure is counted in the consumer's status.
 //!
 //! A consumer is taken down in the opposite order: unlink, disarm the probes that no other consumer
 //! wants, wait for an RCU grace period, free. No step allocates, so none can fail.
 
 use super::consumer::Consumer;
 use super::enabled::Enabled;
-use super::patience::{Patience, ASKED_AT_ONCE, DESCRIBED, PERMITTED};
+use super::patience::{Patience, ASKED_AT_ONCE, PERMITTED};
 use super::probe::ProbeRef;
 use super::provider::{by_provider, Description};
 use super::quota::{self, Dues};
+use super::retained::{Match, Retained, RetainedList, Wanted};
 use super::state::State;
-use super::table::Table;
 use super::text::{refuse, Refusal, Text};
 use crate::sys::rculist::{Links, Writer};
 use crate::sys::task;
 use dtrace_engine::mem::sort::sort;
-use dtrace_engine::{ClauseId, Ecb, Enabling, Pending};
+use dtrace_engine::Ecb;
 use dtrace_uapi::glob;
 use dtrace_uapi::ioctl::{ProbeDesc, ReplDesc, PRIV_KERNEL};
-use dtrace_uapi::limits::RETAIN_MAX;
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
 use kernel::sync::Arc;
@@ -52,17 +51,6 @@ const ECBS_MAX: usize = 4 << 20;
 /// The same limit for a consumer without rights over the kernel. A member's consumers have as many
 /// together (INV-28), so this limits consumers that may trace all processes.
 const UNPRIVILEGED_MAX: usize = quota::ECBS_MAX as usize;
-/// Maximum number of descriptions that a consumer retains, which take some 400 bytes each: four
-/// enablings of maximum size.
-const DESCRIPTIONS_MAX: usize = 64 << 10;
-
-/// Memory that is paid for a replica, bytes: the list may have room for twice as many as it holds.
-const REPLICA: usize = 1024;
-
-/// Number of descriptions for which a list may have room in addition to twice those that it holds.
-const SPARE: usize = 64;
-
-const _: () = assert!(REPLICA >= 2 * size_of::<Retained>());
 
 /// What the framework's state has of a consumer.
 pub struct Enablings {
@@ -80,216 +68,6 @@ pub struct Enablings {
     dues: Dues,
 }
 
-/// A description for which a clause has been enabled.
-#[derive(Clone, Copy)]
-struct Retained {
-    desc: ProbeDesc,
-    clause: ClauseId,
-    /// Number of the enabling that it came with. Each replica of an enabling has a number of its
-    /// own.
-    enabling: usize,
-    /// It was made by [`State::replicate`] and may be [retracted](State::retract).
-    is_replica: bool,
-}
-
-impl Retained {
-    /// Returns the memory that the consumer pays for it, bytes. For a replica this is a whole
-    /// number of KiB, which can be refunded.
-    fn price(&self) -> usize {
-        match self.is_replica {
-            true => REPLICA,
-            false => size_of::<Self>(),
-        }
-    }
-
-    /// Whether it describes probes by their names and not one probe by its id.
-    fn is_by_name(&self) -> bool {
-        self.desc.id == 0
-    }
-
-    /// Whether it also means probes that were made for other consumers: its provider is a pattern
-    /// that does not end in a digit, such as `pid*`. A number at the end may have been that of
-    /// another process when the description was written.
-    fn is_anybodys(&self) -> bool {
-        let provider = Description::from(&self.desc).provider;
-        let ends_with_number = provider.last().is_some_and(u8::is_ascii_digit);
-        self.is_by_name() && glob::is_glob(provider) && !ends_with_number
-    }
-}
-
-/// What a request describes.
-pub struct Wanted {
-    list: KVVec<Retained>,
-    /// Number of enablings that the request adds.
-    enablings: usize,
-}
-
-impl Wanted {
-    /// Returns what `enabling` describes. `pending` holds its clauses.
-    pub fn new(enabling: &Enabling, pending: &Pending<'_>) -> Result<Self> {
-        let mut list = KVVec::with_capacity(enabling.clauses().len(), GFP_KERNEL)?;
-        for (n, clause) in enabling.clauses().iter().enumerate() {
-            let retained = Retained {
-                desc: clause.probe,
-                clause: pending.clause(n).ok_or(EINVAL)?,
-                enabling: 0,
-                is_replica: false,
-            };
-            list.push(retained, GFP_KERNEL)?;
-        }
-        Ok(Self { list, enablings: 1 })
-    }
-}
-
-/// What a consumer retains.
-struct RetainedList {
-    list: KVVec<Retained>,
-    /// Number of enablings that the list comes from.
-    enablings: usize,
-    /// Number of the next enabling.
-    next: usize,
-}
-
-impl RetainedList {
-    /// Nothing is retained.
-    const fn new() -> Self {
-        Self {
-            list: KVVec::new(),
-            enablings: 0,
-            next: 0,
-        }
-    }
-
-    /// Whether `which` holds for a description.
-    fn has(&self, which: fn(&Retained) -> bool) -> bool {
-        self.list.iter().any(which)
-    }
-
-    /// Returns the replicas for `repl.create`: one for each retained description that equals
-    /// `repl.matching`.
-    fn replicas(&self, repl: &ReplDesc) -> Result<Wanted> {
-        let from = Description::from(&repl.matching);
-        let mut wanted = Wanted {
-            list: KVVec::new(),
-            enablings: 0,
-        };
-        let mut last = None;
-        for retained in &self.list {
-            if retained.desc.id != 0 || Description::from(&retained.desc) != from {
-                continue;
-            }
-            if last.replace(retained.enabling) != Some(retained.enabling) {
-                wanted.enablings = wanted.enablings.saturating_add(1);
-            }
-            let replica = Retained {
-                desc: repl.create,
-                clause: retained.clause,
-                enabling: wanted.enablings.saturating_sub(1),
-                is_replica: true,
-            };
-            wanted.list.push(replica, GFP_KERNEL)?;
-        }
-        Ok(wanted)
-    }
-
-    /// Forgets the replicas for a description. Returns the number of bytes to refund; `None` if
-    /// there were no replicas.
-    fn retract(&mut self, desc: &ProbeDesc) -> Option<usize> {
-        let to = Description::from(desc);
-        let (mut last, mut paid) = (None, 0usize);
-        let Self {
-            list, enablings, ..
-        } = self;
-        list.retain(|one| {
-            let is_for =
-                one.is_replica && one.desc.id == desc.id && Description::from(&one.desc) == to;
-            if !is_for {
-                return true;
-            }
-            // The replicas of an enabling follow each other, because one call made them.
-            if last.replace(one.enabling) != Some(one.enabling) {
-                *enablings = enablings.saturating_sub(1);
-            }
-            paid = paid.saturating_add(one.price());
-            false
-        });
-        // A list may have room for twice what it holds, because each replica is paid for twice. If
-        // there is no memory for a shorter list, nothing is refunded.
-        let most = list.len().saturating_mul(2).saturating_add(SPARE);
-        if list.capacity() > most {
-            let mut copy = KVVec::new();
-            if copy.extend_from_slice(list, GFP_KERNEL).is_err() {
-                return Some(0);
-            }
-            *list = copy;
-        }
-        (paid > 0).then_some(paid)
-    }
-
-    /// Calls `f` for each match of one of `created` with a retained description for which `which`
-    /// holds. Fails like [`Patience::take`].
-    fn each_new(
-        &self,
-        table: &Table,
-        created: &[ProbeRef],
-        which: fn(&Retained) -> bool,
-        patience: &Patience,
-        mut f: impl FnMut(Match),
-    ) -> Result {
-        if created.is_empty() {
-            return Ok(());
-        }
-        for Retained { desc, clause, .. } in self.list.iter().filter(|r| which(r)) {
-            patience.take(DESCRIBED)?;
-            let pattern = table.pattern(&Description::from(desc));
-            for probe in created {
-                if pattern.matches_in(probe, patience)? {
-                    f((*probe, *clause));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Counts the retained descriptions that may match probes of this provider in this module. A
-    /// description with neither provider nor module, such as `END`, is not counted.
-    fn count_for(&self, provider: &[u8], module: &[u8]) -> usize {
-        let fits = |part: &[u8], name: &[u8]| part.is_empty() || glob::matches(part, name);
-        let retained = self.list.iter().filter(|r| {
-            let desc = Description::from(&r.desc);
-            let says = !desc.provider.is_empty() || !desc.module.is_empty();
-            r.desc.id == 0 && says && fits(desc.provider, provider) && fits(desc.module, module)
-        });
-        retained.count()
-    }
-
-    /// Checks the limits and makes room for [`add`](Self::add).
-    fn make_room(&mut self, wanted: &Wanted) -> Result<(), Refusal> {
-        if self.enablings.saturating_add(wanted.enablings) > RETAIN_MAX {
-            return Err(Refusal::new(ENOSPC, "too many retained enablings"));
-        }
-        if self.list.len().saturating_add(wanted.list.len()) > DESCRIPTIONS_MAX {
-            return Err(Refusal::new(ENOSPC, "too many retained descriptions"));
-        }
-        self.list.reserve(wanted.list.len(), GFP_KERNEL)?;
-        Ok(())
-    }
-
-    /// Retains what was wanted.
-    fn add(&mut self, wanted: &Wanted) {
-        for entry in &wanted.list {
-            let entry = Retained {
-                enabling: self.next.wrapping_add(entry.enabling),
-                ..*entry
-            };
-            // Cannot fail: `make_room` has reserved the room.
-            let _ = self.list.push_within_capacity(entry);
-        }
-        self.enablings = self.enablings.saturating_add(wanted.enablings);
-        self.next = self.next.wrapping_add(wanted.enablings);
-    }
-}
-
 /// The new probes that a consumer may have.
 struct Permitted {
     /// The probes; `None` for all of them.
@@ -302,9 +80,6 @@ struct Permitted {
 fn is_pattern(name: &[u8]) -> bool {
     name.is_empty() || glob::is_glob(name)
 }
-
-/// A probe, and the clause of which it gets an ECB.
-type Match = (ProbeRef, ClauseId);
 
 /// Returns why the descriptions could not all be matched.
 pub(super) fn too_long(error: Error) -> Refusal {

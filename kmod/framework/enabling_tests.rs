@@ -15,12 +15,12 @@ mod timers;
 
 use crate::consumer::Consumer;
 use crate::enabled::Enabled;
-use crate::enabling::Wanted;
 use crate::host_tests::table;
 use crate::patience::{MADE, PERMITTED, PROVIDED, STEPS};
 use crate::probe::ProbeRef;
 use crate::provider::{Batch, Description, Failed, Provider};
 use crate::quota::{Limits, Payer, Users};
+use crate::retained::Wanted;
 use crate::state::State;
 use crate::sys::percpu::CpuGuard;
 use crate::sys::rculist::Writer;

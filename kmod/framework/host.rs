@@ -26,6 +26,7 @@ mod provider;
 mod quota;
 #[cfg(test)]
 mod quota_tests;
+mod retained;
 mod share;
 mod state;
 mod table;

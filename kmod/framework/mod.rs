@@ -51,6 +51,7 @@ pub mod quota;
 mod registration;
 mod registry;
 mod remains;
+mod retained;
 mod seen;
 mod share;
 mod snapshot;

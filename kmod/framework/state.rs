@@ -194,7 +194,7 @@ impl State {
     }
 
     /// As [`populate`](Self::populate). If `whom` is given, the probes are made for that consumer;
-    /// others get them only by [`Retained::is_anybodys`](super::enabling).
+    /// others get them only by [`Retained::is_anybodys`](super::retained).
     pub fn populate_for<R>(
         &mut self,
         index: u32,

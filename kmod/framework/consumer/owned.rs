@@ -13,11 +13,11 @@
 use super::super::cpu_hotplug::{Admitting, CpuHotplug};
 use super::super::deadman::Deadman;
 use super::super::ecb;
-use super::super::enabling::Wanted;
 use super::super::fire::{Args, FireArgs};
 use super::super::machine::{KernelMachine, FEATURES};
 use super::super::probe::ProbeRef;
 use super::super::quota;
+use super::super::retained::Wanted;
 use super::super::text::{errno, refuse, Refusal, Text};
 use super::super::Framework;
 use super::cleaner::{clean_speculations, Cleaner, Cleaning, Visits};
