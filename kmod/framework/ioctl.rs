@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! The control calls: their dispatch, those that begin and end a tracing, and those about probes,
-//! enablings and descriptions. The calls that read what was recorded are in
-//! [`snapshot`](super::snapshot), those about processes that wait in [`holder`](super::holder), and
-//! those for stacks in [`tables`](super::tables) and [`remains`](super::remains).
+//! The control calls: their dispatch, those that begin and end a tracing, and those about probes
+//! and enablings. The calls that describe what a consumer has are in [`described`], those that read
+//! what was recorded in [`snapshot`], those about processes that wait in [`holder`], about what
+//! programs have registered in [`helper`], and those for stacks in [`tables`] and [`remains`].
 //!
 //! A call works on a consumer, and on what its file keeps from one call to the next. It does not
 //! know the file.
@@ -23,7 +23,7 @@ use super::provider::Description;
 use super::quota::Payment;
 use super::text::{refuse, Answer, Refusal, Text};
 use super::user;
-use super::{helper, remains, snapshot, tables};
+use super::{described, helper, remains, snapshot, tables};
 use crate::sys::clock;
 use crate::sys::pause::Pid;
 use crate::sys::percpu::Losses;
@@ -35,18 +35,17 @@ use core::mem::size_of;
 use dtrace_engine::consumer::Which;
 use dtrace_engine::{Activity, Enabling, Errno, Reason};
 use dtrace_uapi::ioctl::{
-    self, AggDesc, AnonDesc, ArgDesc, Conf, Enable, EprobeDesc, FmtDesc, ProbeDesc, ProviderDesc,
-    ProviderPrivileges, RecDesc, ReplDesc, Status, STATUS_COMMON_SIZE, STATUS_FIRST_SIZE,
-    STATUS_SECOND_SIZE, STATUS_THIRD_SIZE,
+    self, AnonDesc, ArgDesc, Conf, Enable, ProbeDesc, ProviderDesc, ProviderPrivileges, ReplDesc,
+    Status, STATUS_COMMON_SIZE, STATUS_FIRST_SIZE, STATUS_SECOND_SIZE, STATUS_THIRD_SIZE,
 };
 use dtrace_uapi::limits::{DOF_MAX, PROVNAMELEN};
-use dtrace_uapi::option::{Opt, NAMES, UNSET};
+use dtrace_uapi::option::{Opt, UNSET};
 use dtrace_uapi::process::Probes;
 use dtrace_uapi::{dif, dof};
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
 use kernel::sync::Mutex;
-use zerocopy::{FromZeros, Immutable, IntoBytes};
+use zerocopy::{FromZeros, IntoBytes};
 
 /// State of the control calls.
 pub struct FileState {
@@ -140,10 +139,10 @@ impl Calls<'_> {
             ioctl::FRAME => tables::frame(owned, arg),
             ioctl::REPLICATE => replicate(owned, arg, &mut state.last),
             ioctl::RETRACT => retract(owned, arg),
-            ioctl::EPROBE => eprobe(owned, arg),
-            ioctl::AGGDESC => aggdesc(owned, arg),
-            ioctl::FORMAT => format(owned, arg),
-            ioctl::DOFGET => dofget(owned, arg),
+            ioctl::EPROBE => described::eprobe(owned, arg),
+            ioctl::AGGDESC => described::aggdesc(owned, arg),
+            ioctl::FORMAT => described::format(owned, arg),
+            ioctl::DOFGET => described::dofget(owned, arg),
             ioctl::ANONGET => anonget(arg, state.file.as_deref()),
             ioctl::GO => self.go(arg),
             ioctl::STOP => self.stop(arg),
@@ -430,82 +429,6 @@ fn retract(owned: &OwnedConsumer, arg: u64) -> Answer {
     Ok(0)
 }
 
-#[inline(never)]
-fn eprobe(owned: &OwnedConsumer, arg: u64) -> Answer {
-    let asked: EprobeDesc = user::get(arg)?;
-    let (desc, recs) = owned
-        .shared
-        .engine
-        .eprobe(asked.epid, |desc, recs| (*desc, copy(recs)))?;
-    put_described(arg, &desc, size_of::<EprobeDesc>(), &recs?, asked.nrecs)
-}
-
-#[inline(never)]
-fn aggdesc(owned: &OwnedConsumer, arg: u64) -> Answer {
-    let asked: AggDesc = user::get(arg)?;
-    let (mut desc, recs) = owned
-        .shared
-        .engine
-        .aggdesc(asked.id, |desc, recs| (*desc, copy(recs)))?;
-    // The kernel does not know these three. The consumer gets back what it has passed.
-    (desc.name, desc.varid, desc.flags) = (asked.name, asked.varid, asked.flags);
-    put_described(arg, &desc, size_of::<AggDesc>(), &recs?, asked.nrecs)
-}
-
-#[inline(never)]
-fn format(owned: &OwnedConsumer, arg: u64) -> Answer {
-    let mut desc: FmtDesc = user::get(arg)?;
-    let text = owned.shared.engine.format(desc.format, |text| {
-        let mut copy = KVVec::with_capacity(text.len().saturating_add(1), GFP_KERNEL)?;
-        copy.extend_from_slice(text, GFP_KERNEL)?;
-        copy.push(0, GFP_KERNEL)?;
-        Ok::<_, Error>(copy)
-    })??;
-    let length = i32::try_from(text.len()).map_err(|_| refuse(E2BIG))?;
-    if desc.length >= length {
-        user::put(desc.string, text.as_slice())?;
-    }
-    desc.length = length;
-    user::put(arg, &desc)?;
-    Ok(0)
-}
-
-/// Returns the options as a DOF image: a header, the header of one section, and the options that
-/// are set.
-#[inline(never)]
-fn dofget(owned: &OwnedConsumer, arg: u64) -> Answer {
-    let room: dof::Hdr = user::get(arg)?;
-    let mut options = KVVec::with_capacity(NAMES.len(), GFP_KERNEL).map_err(|_| refuse(ENOMEM))?;
-    for (option, _) in NAMES {
-        let value = owned.shared.engine.option(*option);
-        if value != UNSET {
-            let desc = dof::OptDesc {
-                option: *option as u32,
-                strtab: dof::SECIDX_NONE,
-                value,
-            };
-            options.push(desc, GFP_KERNEL).map_err(|_| refuse(ENOMEM))?;
-        }
-    }
-    let from = size_of::<dof::Hdr>() + size_of::<dof::Sec>();
-    let total = from as u64 + options.as_bytes().len() as u64;
-    let sec = dof::Sec {
-        ty: dof::SecType::OptDesc as u32,
-        align: 8,
-        flags: dof::SECF_LOAD,
-        entsize: size_of::<dof::OptDesc>() as u32,
-        offset: from as u64,
-        size: options.as_bytes().len() as u64,
-    };
-    let hdr = dof_header(1, total);
-    if room.loadsz >= total {
-        user::put(user::offset(arg, size_of::<dof::Hdr>())?, &sec)?;
-        user::put(user::offset(arg, from)?, options.as_slice())?;
-    }
-    user::put(arg, &hdr)?;
-    Ok(0)
-}
-
 /// Refuses a caller to which a CPU's number cannot be written, before there is one. Writes back
 /// what it has read, so a call that is refused later has changed nothing.
 fn answerable(arg: u64) -> Result {
@@ -546,41 +469,6 @@ fn conf(arg: u64) -> Answer {
     Ok(0)
 }
 
-/// Returns the header of an image that the kernel writes, with `secnum` sections and `size` bytes.
-fn dof_header(secnum: u32, size: u64) -> dof::Hdr {
-    let encoding = if cfg!(target_endian = "little") {
-        dof::ENCODE_LSB
-    } else {
-        dof::ENCODE_MSB
-    };
-    let mut ident = [0; 16];
-    let known = [
-        dof::MODEL_LP64,
-        encoding,
-        dof::VERSION_2,
-        dif::DIF_VERSION,
-        dif::DIF_NREGS,
-        dif::DIF_NTREGS,
-    ];
-    for (to, from) in ident
-        .iter_mut()
-        .zip([&dof::MAGIC[..], &known].into_iter().flatten())
-    {
-        *to = *from;
-    }
-    dof::Hdr {
-        ident,
-        flags: 0,
-        hdrsize: size_of::<dof::Hdr>() as u32,
-        secsize: size_of::<dof::Sec>() as u32,
-        secnum,
-        secoff: size_of::<dof::Hdr>() as u64,
-        loadsz: size,
-        filesz: size,
-        pad: 0,
-    }
-}
-
 /// Reads the header of a DOF image. `loadsz` is the size of the image, and within limits.
 fn image_header(addr: u64) -> Result<dof::Hdr, Refusal> {
     let hdr: dof::Hdr = user::get(addr)?;
@@ -602,26 +490,4 @@ fn read_image(addr: u64, hdr: &dof::Hdr, size: usize) -> Result<KVVec<u8>, Refus
         *to = *from;
     }
     Ok(image)
-}
-
-/// Writes a description and, behind it, as many of its records as there is room for.
-fn put_described<T: IntoBytes + Immutable>(
-    arg: u64,
-    desc: &T,
-    size: usize,
-    recs: &[RecDesc],
-    room: i32,
-) -> Answer {
-    let n = usize::try_from(room).unwrap_or(0).min(recs.len());
-    let some = recs.get(..n).unwrap_or_default();
-    user::put(user::offset(arg, size)?, some)?;
-    user::put(arg, desc)?;
-    Ok(0)
-}
-
-fn copy(recs: &[RecDesc]) -> Result<KVVec<RecDesc>, Refusal> {
-    let mut copy = KVVec::new();
-    copy.extend_from_slice(recs, GFP_KERNEL)
-        .map_err(|_| refuse(ENOMEM))?;
-    Ok(copy)
 }

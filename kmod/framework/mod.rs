@@ -25,6 +25,7 @@ mod claim;
 mod consumer;
 mod cpu_hotplug;
 pub mod deadman;
+mod described;
 pub mod device;
 mod dtrace_provider;
 mod ecb;
