@@ -7,6 +7,16 @@
 //! ([`device`]), enable them by description ([`enabling`]). A firing ([`fire`]) walks the ECBs at
 //! its probe ([`ecb`]) and has the engine do the rest, on the kernel that [`machine`] describes.
 //!
+//! Who stands on whom, from the ground up. Each knows those before it, and none after it:
+//!
+//! 1. What is shared of a consumer ([`Consumer`]), the probes, the [`state`] and the firing.
+//! 2. The life of a consumer ([`consumer`]): open, enable, go, stop, drop.
+//! 3. The consumer that has no file yet ([`anon`]), which a file may [claim](claim).
+//! 4. The control calls, which work on a consumer: those of [`described`], [`snapshot`],
+//!    [`holder`], [`helper`], [`tables`] and [`remains`].
+//! 5. All other control calls, and their dispatch ([`ioctl`]).
+//! 6. The open file ([`device`]), which only the module's root knows.
+//!
 //! Locks, outermost first:
 //!
 //! 1. The turn of an open file, which serialises its control calls.
