@@ -82,8 +82,8 @@ mod tests {
         let names = [
             ("schedule", "schedule"),
             (
-                "_RNvMs_NtNtCs8dRAouvkN1S_6dtrace9framework5callsNtNtB6_6device10Attachment6enable",
-                "Attachment::enable",
+                "_RNvMNtNtNtCs8dRAouvkN1S_6dtrace9framework8consumer5ownedNtB2_13OwnedConsumer6enable",
+                "OwnedConsumer::enable",
             ),
             (
                 "_RNvMNtCs8dRAouvkN1S_6dtrace9frameworkNtB2_9Framework8withdraw",
