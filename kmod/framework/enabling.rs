@@ -95,18 +95,7 @@ impl State {
         if let Some(at) = self.index_of(consumer) {
             return Ok(at);
         }
-        self.consumers.push(
-            Enablings {
-                consumer: consumer.clone(),
-                links: Links::new(),
-                tracing: false,
-                missed_before: 0,
-                probes: KVVec::new(),
-                retained: RetainedList::new(),
-                dues: consumer.payer.dues(),
-            },
-            GFP_KERNEL,
-        )?;
+        self.consumers.push(Enablings::new(consumer), GFP_KERNEL)?;
         Ok(self.consumers.len().saturating_sub(1))
     }
 
@@ -115,19 +104,8 @@ impl State {
     pub fn withdraw(&mut self, consumer: &Arc<Consumer>) -> Option<Enablings> {
         let at = self.index_of(consumer)?;
         let mut gone = self.consumers.remove(at).ok()?;
-        gone.links.unlink_if(&mut self.writer, |enabled| {
-            enabled.probe.unwant(enabled);
-            true
-        });
-        // Leaves each armed probe that no consumer wants any more, once.
-        sort(&mut gone.probes, by_provider);
-        let mut last = 0;
-        gone.probes.retain(|probe| {
-            let first = probe.id() != last;
-            last = probe.id();
-            first && probe.is_armed() && !probe.is_wanted()
-        });
-        self.disarm(&gone.probes);
+        let unwanted = gone.unlink(&mut self.writer);
+        self.disarm(unwanted);
         self.is_littered = true;
         Some(gone)
     }
@@ -138,8 +116,7 @@ impl State {
             .index_of(consumer)
             .and_then(|at| self.consumers.get_mut(at))
         {
-            enablings.tracing = true;
-            enablings.publish(&mut self.writer);
+            enablings.begin(&mut self.writer);
         }
     }
 
@@ -303,10 +280,9 @@ impl State {
             let Some(hz) = self.hz(probe) else {
                 continue;
             };
-            let is_it = |other: &ProbeRef| other.id() == probe.id();
             let earlier = found.get(..n).unwrap_or_default();
-            if !earlier.iter().any(|(other, _)| is_it(other)) && !enablings.probes.iter().any(is_it)
-            {
+            let is_first = earlier.iter().all(|(other, _)| other.id() != probe.id());
+            if is_first && !enablings.are_at(probe) {
                 dues.add_hz(hz)?;
             }
         }
@@ -465,6 +441,46 @@ impl State {
 }
 
 impl Enablings {
+    /// Makes those of a consumer that has enabled nothing yet.
+    fn new(consumer: &Arc<Consumer>) -> Self {
+        Self {
+            consumer: consumer.clone(),
+            links: Links::new(),
+            tracing: false,
+            missed_before: 0,
+            probes: KVVec::new(),
+            retained: RetainedList::new(),
+            dues: consumer.payer.dues(),
+        }
+    }
+
+    /// Whether the consumer has an ECB at a probe.
+    fn are_at(&self, probe: ProbeRef) -> bool {
+        self.probes.iter().any(|one| one.id() == probe.id())
+    }
+
+    /// Takes away all ECBs. Returns each armed probe that no consumer wants any more, once.
+    fn unlink(&mut self, writer: &mut Writer) -> &[ProbeRef] {
+        self.links.unlink_if(writer, |enabled| {
+            enabled.probe.unwant(enabled);
+            true
+        });
+        sort(&mut self.probes, by_provider);
+        let mut last = 0;
+        self.probes.retain(|probe| {
+            let first = probe.id() != last;
+            last = probe.id();
+            first && probe.is_armed() && !probe.is_wanted()
+        });
+        &self.probes
+    }
+
+    /// Links what the consumer has enabled. It traces from now on.
+    fn begin(&mut self, writer: &mut Writer) {
+        self.tracing = true;
+        self.publish(writer);
+    }
+
     /// Whether the consumer may have `more` ECBs in addition to those that it has.
     fn may_have(&self, more: usize) -> bool {
         let most = match self.consumer.engine.privileges().kernel {
