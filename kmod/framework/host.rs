@@ -19,6 +19,7 @@ mod enabling_tests;
 #[cfg(test)]
 mod host_tests;
 mod ids;
+mod linking;
 mod names;
 mod patience;
 mod probe;

@@ -50,6 +50,7 @@ mod ids;
 mod ioctl;
 #[cfg(CONFIG_KUNIT = "y")]
 mod kunit;
+mod linking;
 mod lives;
 mod machine;
 mod names;

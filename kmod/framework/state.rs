@@ -7,7 +7,7 @@
 //! with it held, with the exceptions that [`provider`](super::provider) lists.
 
 use super::consumer::Consumer;
-use super::enabling::Enablings;
+use super::linking::Enablings;
 use super::patience::{MADE, PROVIDED};
 use super::probe::{Part, ProbeRef};
 use super::provider::{Batch, Description, Provider};
