@@ -40,7 +40,6 @@
 #include <linux/slab.h>
 
 #include "answers.h"
-#include "helpers.h"
 #include "providers.h"
 
 /* How often the question is repeated if the credentials of the task change meanwhile. */

@@ -31,7 +31,6 @@
 #include <linux/string.h>
 #include <linux/task_work.h>
 
-#include "helpers.h"
 #include "own.h"
 #include "pause.h"
 #include "pen.h"

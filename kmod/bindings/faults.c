@@ -27,9 +27,10 @@
 #include <linux/userfaultfd_k.h>
 
 #include "faults.h"
-#include "helpers.h"
 #include "pause.h"
+#include "percpu.h"
 #include "processes.h"
+#include "user.h"
 
 /* Most pages that one call brings. */
 #define DTRACE_BRING_PAGES 16

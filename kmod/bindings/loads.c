@@ -20,6 +20,7 @@
 
 #include <linux/efi.h>
 #include <linux/mm.h>
+#include <linux/nospec.h>
 #include <linux/uaccess.h>
 #include <asm/fixmap.h>
 #include <asm/special_insns.h>
@@ -158,4 +159,9 @@ long dtrace_load_str(char *out, u64 addr, size_t size)
 		done += n;
 	}
 	return done;
+}
+
+void dtrace_settle(void)
+{
+	barrier_nospec();
 }

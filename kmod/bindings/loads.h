@@ -13,5 +13,6 @@
 int dtrace_load(void *out, u64 addr, size_t size);
 int dtrace_load_u64(u64 *out, u64 addr);
 long dtrace_load_str(char *out, u64 addr, size_t size);
+void dtrace_settle(void);
 
 #endif

@@ -26,7 +26,7 @@
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
 
-#include "helpers.h"
+#include "module.h"
 #include "own.h"
 #include "patching.h"
 #include "pause.h"

@@ -22,8 +22,8 @@
 #include <linux/sched/mm.h>
 #include <linux/sched/task.h>
 
-#include "helpers.h"
 #include "own.h"
+#include "percpu.h"
 #include "processes.h"
 
 /*

@@ -31,7 +31,7 @@
 #include <linux/rethook.h>
 #include <linux/sched.h>
 
-#include "helpers.h"
+#include "percpu.h"
 #include "pool.h"
 #include "providers.h"
 #include "returns.h"

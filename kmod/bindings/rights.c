@@ -36,10 +36,10 @@
 #include <linux/user_namespace.h>
 
 #include "answers.h"
-#include "helpers.h"
 #include "pause.h"
 #include "providers.h"
 #include "rights.h"
+#include "tasks.h"
 
 /* Number of threads that may wait for an answer at a time. */
 #define DTRACE_ASKS 64

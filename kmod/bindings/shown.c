@@ -37,7 +37,6 @@
 #include <linux/uidgid.h>
 #include <asm/syscall.h>
 
-#include "helpers.h"
 #include "own.h"
 #include "pool.h"
 #include "providers.h"

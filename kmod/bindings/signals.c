@@ -15,7 +15,8 @@
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 
-#include "helpers.h"
+#include "percpu.h"
+#include "tasks.h"
 
 struct dtrace_signal {
 	struct irq_work work;

@@ -29,6 +29,7 @@
 
 #include "own.h"
 #include "slots.h"
+#include "user.h"
 
 /* Most areas of a memory: they have slots for twice the instructions that a consumer may have. */
 #define DTRACE_AREAS_MAX 256

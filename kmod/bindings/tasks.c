@@ -12,14 +12,15 @@
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/sched/coredump.h>
+#include <linux/sched/signal.h>
 #include <linux/sched/task_stack.h>
 #include <linux/user_namespace.h>
 #if __has_include(<linux/sched/exec_state.h>)
 #include <linux/sched/exec_state.h>
 #endif
 
-#include "helpers.h"
 #include "loads.h"
+#include "tasks.h"
 
 struct task_struct *dtrace_current(void)
 {
@@ -155,4 +156,16 @@ void dtrace_current_identity(struct dtrace_identity *user)
 		.user_ns = cred->user_ns->ns.ns_id,
 		.permitted = cred->cap_permitted.val,
 	};
+}
+
+/* Whether the current task has a fatal signal pending. */
+bool dtrace_killed(void)
+{
+	return fatal_signal_pending(current);
+}
+
+/* The number of the current thread in the initial pid namespace. */
+u32 dtrace_thread_number(void)
+{
+	return task_pid_nr(current);
 }

@@ -22,14 +22,14 @@
 #include <linux/mmap_lock.h>
 #include <linux/mutex.h>
 #include <linux/rhashtable.h>
-#include <linux/uaccess.h>
 
 #include "faults.h"
-#include "helpers.h"
 #include "own.h"
 #include "pause.h"
+#include "percpu.h"
 #include "processes.h"
 #include "slots.h"
+#include "user.h"
 
 static u32 dtrace_spot_hash(const void *data, u32 len, u32 seed)
 {
@@ -557,136 +557,4 @@ void dtrace_traps_exit(void)
 	dtrace_programs_exit();
 	dtrace_known_exit();
 	rhashtable_destroy(&dtrace_traps);
-}
-
-#define DTRACE_GET(type)                                                       \
-	({                                                                     \
-		type word;                                                     \
-		unsafe_get_user(word, (type __user *)addr, fault);             \
-		*value = word;                                                 \
-	})
-
-static __always_inline int dtrace_get(u64 addr, u32 size, u64 *value)
-{
-	int error = -EFAULT;
-
-	pagefault_disable();
-	if (!user_read_access_begin((void __user *)addr, size))
-		goto out;
-	if (likely(size == 8))
-		DTRACE_GET(u64);
-	else if (size == 4)
-		DTRACE_GET(u32);
-	else if (size == 2)
-		DTRACE_GET(u16);
-	else
-		DTRACE_GET(u8);
-	error = 0;
-fault:
-	user_read_access_end();
-out:
-	pagefault_enable();
-	return error;
-}
-
-int dtrace_user_get(u64 addr, u32 size, u64 *value)
-{
-	return dtrace_get(addr, size, value);
-}
-
-int dtrace_user_get_word(u64 addr, u64 *value)
-{
-	return dtrace_get(addr, sizeof(*value), value);
-}
-
-static __always_inline int dtrace_put(u64 addr, u32 size, u64 value)
-{
-	int error = -EFAULT;
-
-	pagefault_disable();
-	if (!user_write_access_begin((void __user *)addr, size))
-		goto out;
-	if (likely(size == 8))
-		unsafe_put_user(value, (u64 __user *)addr, fault);
-	else if (size == 4)
-		unsafe_put_user(value, (u32 __user *)addr, fault);
-	else if (size == 2)
-		unsafe_put_user(value, (u16 __user *)addr, fault);
-	else
-		unsafe_put_user(value, (u8 __user *)addr, fault);
-	error = 0;
-fault:
-	user_write_access_end();
-out:
-	pagefault_enable();
-	return error;
-}
-
-int dtrace_user_put(u64 addr, u32 size, u64 value)
-{
-	return dtrace_put(addr, size, value);
-}
-
-int dtrace_user_put_word(u64 addr, u64 value)
-{
-	return dtrace_put(addr, sizeof(value), value);
-}
-
-#define DTRACE_SWAP(type)                                                                          \
-	({                                                                                         \
-		type was = old;                                                                    \
-		unsafe_try_cmpxchg_user((type __user *)addr, &was, (type)value, fault);            \
-	})
-
-int dtrace_user_swap(u64 addr, u32 size, u64 old, u64 value)
-{
-	int result = -EFAULT;
-
-	pagefault_disable();
-	if (!user_write_access_begin((void __user *)addr, size))
-		goto out;
-	if (likely(size == 8))
-		result = DTRACE_SWAP(u64);
-	else if (size == 4)
-		result = DTRACE_SWAP(u32);
-	else if (size == 2)
-		result = DTRACE_SWAP(u16);
-	else
-		result = DTRACE_SWAP(u8);
-fault:
-	user_write_access_end();
-out:
-	pagefault_enable();
-	return result;
-}
-
-/*
- * A write that changes nothing, whatever other tasks write there meanwhile. One byte never lies on
- * two cache lines.
- */
-bool dtrace_user_touch(u64 addr)
-{
-	if (!user_write_access_begin((void __user *)addr, 1))
-		return false;
-	asm goto("1:	lock orb $0, %0\n" _ASM_EXTABLE_UA(1b, %l1)
-		 : : "m"(*(u8 __user *)addr) : "memory", "cc" : fault);
-	user_write_access_end();
-	return true;
-fault:
-	user_write_access_end();
-	return false;
-}
-
-/*
- * Looks the page up without touching it, because a device may be there, for which a write is a
- * command. A device's page counts as not writable.
- */
-bool dtrace_user_writable(u64 addr)
-{
-	struct page *page;
-
-	if (get_user_pages_fast_only(addr & PAGE_MASK, 1, FOLL_WRITE, &page) != 1)
-		return false;
-	put_page(page);
-	return true;
 }

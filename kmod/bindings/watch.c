@@ -36,7 +36,6 @@
 #include <linux/sched/task_stack.h>
 #include <linux/slab.h>
 
-#include "helpers.h"
 #include "own.h"
 #include "patching.h"
 #include "providers.h"

@@ -17,10 +17,10 @@
 #include <asm/segment.h>
 #include <asm/vsyscall.h>
 
-#include "helpers.h"
 #include "places.h"
 #include "processes.h"
 #include "providers.h"
+#include "tasks.h"
 
 /* Whether the memory is that of a 64-bit program. */
 bool dtrace_mm_is_long(struct mm_struct *mm)

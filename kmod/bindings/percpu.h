@@ -2,17 +2,17 @@
 /* SPDX-FileCopyrightText: The DTrace for Linux authors */
 
 /*
- * What the kernel's Rust bindings lack because a C header has it only as an inline function or a
- * macro. bindgen reads this file; helpers.c, tasks.c, signals.c and arch/ hold the bodies. ftrace
- * can trace nothing of it, because most of it runs in probe context.
+ * The claim on a CPU, the time that firings take, and the machine's CPUs; percpu.c holds the bodies.
  */
-#ifndef _DTRACE_HELPERS_H
-#define _DTRACE_HELPERS_H
+#ifndef _DTRACE_PERCPU_H
+#define _DTRACE_PERCPU_H
 
-#include <linux/types.h>
-#include <linux/ptrace.h>
+#include <linux/percpu.h>
+#include <linux/preempt.h>
 #include <linux/sched.h>
-#include <linux/workqueue.h>
+#include <linux/types.h>
+
+#include "instruction.h"
 
 /*
  * Events that are counted for all consumers together: why a firing was dropped before any consumer
@@ -33,16 +33,6 @@ enum dtrace_loss {
 	/* An instruction was left to uprobes, because its program has no room for a slot. */
 	DTRACE_LOSS_ROOM,
 	DTRACE_LOSSES
-};
-
-/* The identity of a task, as far as it decides who may trace the task. */
-struct dtrace_identity {
-	u32 uid;
-	u32 gid;
-	/* The number of its user namespace, which no other one ever gets. */
-	u64 user_ns;
-	/* Its permitted capabilities in that namespace. */
-	u64 permitted;
 };
 
 /* One CPU's part of the framework. Only that CPU writes to it, with interrupts off. */
@@ -100,62 +90,32 @@ static inline void dtrace_cpu_goes_on(void)
 	raw_cpu_write(dtrace_cpus.stopped, false);
 }
 
+/*
+ * The interrupts and NMIs that the interrupted code is in. The kernel counts the handling of a
+ * breakpoint as an NMI, but to the interrupted code it is not one.
+ */
+static inline unsigned long dtrace_preempt_count(void)
+{
+	unsigned long pc = preempt_count();
+
+	return pc & NMI_MASK ? pc - dtrace_breakpoint_offset() : pc;
+}
+
+static inline bool dtrace_in_nmi(void)
+{
+	return dtrace_preempt_count() & NMI_MASK;
+}
+
 struct dtrace_cpu *dtrace_cpu_of(unsigned int cpu);
 struct dtrace_cpu *dtrace_cpu_enter(void);
 enum dtrace_loss dtrace_cpu_why(void);
 void dtrace_cpu_exit(struct dtrace_cpu *c);
 void dtrace_cpu_lost(enum dtrace_loss which);
 
-struct task_struct *dtrace_current(void);
-struct pt_regs *dtrace_user_regs(struct task_struct *task);
-bool dtrace_user_segment(struct task_struct *task, u64 n, u64 *value);
-unsigned int dtrace_ppid(struct task_struct *task);
-unsigned int dtrace_uid(struct task_struct *task);
-unsigned int dtrace_gid(struct task_struct *task);
-bool dtrace_is_dumpable(struct task_struct *task);
-bool dtrace_belongs_to(struct task_struct *task, const struct dtrace_identity *user);
 unsigned int dtrace_irq_level(void);
 u64 dtrace_gross_vtime(struct dtrace_cpu *c);
 void dtrace_measure(void);
 void dtrace_measure_no_more(void);
-bool dtrace_progenyof(struct task_struct *task, u64 pid, u32 *hops);
-bool dtrace_killed(void);
-bool dtrace_capable(int capability);
-u32 dtrace_thread_number(void);
-void dtrace_stay(void);
-void __noreturn dtrace_park(void);
-
-/* Bits of dtrace_rwlock()'s result. */
-enum dtrace_holders {
-	DTRACE_RWLOCK_READERS = 1,
-	DTRACE_RWLOCK_WRITER = 2,
-	DTRACE_RWLOCK_WRITER_WAITS = 4,
-};
-
-bool dtrace_own_text(uintptr_t pc);
-int dtrace_mutex_owner(u64 *owner, u64 addr);
-int dtrace_rwlock(u64 addr);
-void dtrace_settle(void);
-bool dtrace_user_ok(void);
-bool dtrace_user_store_ok(void);
-long dtrace_user_load_str(char *out, u64 addr, size_t size);
-void dtrace_chill(u64 ns);
-void *dtrace_mem_alloc(size_t size);
-unsigned int dtrace_machine_mib(void);
-void dtrace_work_init(struct work_struct *work, work_func_t func);
-void dtrace_work_queue(struct work_struct *work);
-void dtrace_work_queue_on(struct work_struct *work, unsigned int cpu);
-void dtrace_periodic_init(struct delayed_work *work, work_func_t func);
-void dtrace_periodic_queue(struct delayed_work *work, u64 ns);
-void dtrace_work_put_off(struct delayed_work *work, u64 ns);
-
-bool dtrace_signal_current(int sig);
-void dtrace_signal_sync(void);
-
-bool dtrace_in_group(unsigned int gid);
-void dtrace_current_identity(struct dtrace_identity *user);
-bool dtrace_may_read_kernel(void);
-bool dtrace_may_write(void);
 
 unsigned int dtrace_nr_cpus(void);
 void dtrace_on_each_cpu(void (*f)(void *arg), void *arg);
