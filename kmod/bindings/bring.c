@@ -273,3 +273,22 @@ int dtrace_bring(struct dtrace_memory *memory, struct dtrace_carrier **all, size
 	dtrace_bringing_put(bringing);
 	return error;
 }
+
+/* Brings the pages of those carriers for which which() is true, as dtrace_bring(). */
+int dtrace_own_bring(struct dtrace_memory *memory, struct dtrace_carrier **all, size_t count,
+		     bool (*which)(const struct dtrace_carrier *carrier), struct dtrace_patience *patience)
+{
+	struct dtrace_carrier **own = kvmalloc_array(count, sizeof(*own), GFP_KERNEL);
+	size_t n, many = 0;
+	int error = 0;
+
+	if (!own)
+		return -ENOMEM;
+	for (n = 0; n < count; n++)
+		if (which(all[n]))
+			own[many++] = all[n];
+	if (many)
+		error = dtrace_bring(memory, own, many, patience);
+	kvfree(own);
+	return error;
+}

@@ -3,8 +3,8 @@
 
 /*
  * Our own breakpoints in programs, and what is known of those that existed (INV-43, INV-44). own.c,
- * bring.c, counters.c, errands.c, known.c, guards.c, memories.c, patience.c, shown.c and watch.c
- * hold the bodies.
+ * bring.c, counters.c, errands.c, known.c, guards.c, lift.c, memories.c, patience.c, shown.c and
+ * watch.c hold the bodies.
  */
 #ifndef _DTRACE_OWN_H
 #define _DTRACE_OWN_H
@@ -226,6 +226,8 @@ void dtrace_programs_wait(void);
 void dtrace_programs_exit(void);
 
 int dtrace_bring(struct dtrace_memory *memory, struct dtrace_carrier **all, size_t count, struct dtrace_patience *patience);
+int dtrace_own_bring(struct dtrace_memory *memory, struct dtrace_carrier **all, size_t count,
+		     bool (*which)(const struct dtrace_carrier *carrier), struct dtrace_patience *patience);
 
 u64 dtrace_counter_at(struct mm_struct *mm, const struct file *file, u64 offset);
 bool dtrace_counter_is_in(const struct dtrace_carrier *carrier, struct mm_struct *mm);

@@ -155,3 +155,45 @@ void dtrace_pen_affirm(u64 address)
 	dtrace_pen_lift(&pen);
 	mmap_read_unlock(pen.mm);
 }
+
+/*
+ * Whether a debugger traces the program that the pen writes to. That takes a look at all threads,
+ * so the answer is kept.
+ */
+bool dtrace_pen_is_debugged(struct dtrace_pen *pen)
+{
+	if (!pen->asked)
+		pen->is_debugged = dtrace_is_debugged(pen->mm);
+	pen->asked = true;
+	return pen->is_debugged;
+}
+
+/*
+ * Whether the bytes behind the first byte of a carrier's instruction are as expected, as far as the
+ * page goes. The pen is at the first byte.
+ */
+bool dtrace_pen_sees_rest(struct dtrace_pen *pen, const struct dtrace_carrier *carrier)
+{
+	u64 next = carrier->spot.address + 1;
+
+	return !offset_in_page(next) || dtrace_pen_sees(pen, next, carrier->code + 1, carrier->length - 1);
+}
+
+/*
+ * Writes the first byte of a carrier's instruction, as dtrace_pen_replace(). In code of no file
+ * there may be another instruction by now, which stays.
+ */
+int dtrace_pen_put(struct dtrace_pen *pen, const struct dtrace_carrier *carrier, u8 old, u8 new)
+{
+	u64 at = carrier->spot.address;
+
+	if (!carrier->file) {
+		int error = dtrace_pen_move(pen, at, false);
+
+		if (error)
+			return error;
+		if (!dtrace_pen_sees_rest(pen, carrier))
+			return 0;
+	}
+	return dtrace_pen_replace(pen, at, old, new);
+}

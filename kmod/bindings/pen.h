@@ -8,6 +8,8 @@
 #include <linux/mm_types.h>
 #include <linux/types.h>
 
+struct dtrace_carrier;
+
 /* The page that bytes are read from and written to. The mmap lock of its memory is held. */
 struct dtrace_pen {
 	struct mm_struct *mm;
@@ -28,5 +30,8 @@ bool dtrace_pen_sees(struct dtrace_pen *pen, u64 address, const u8 *bytes, size_
 void dtrace_pen_write(struct dtrace_pen *pen, u64 address, u8 byte);
 int dtrace_pen_replace(struct dtrace_pen *pen, u64 address, u8 old, u8 new);
 void dtrace_pen_affirm(u64 address);
+bool dtrace_pen_is_debugged(struct dtrace_pen *pen);
+bool dtrace_pen_sees_rest(struct dtrace_pen *pen, const struct dtrace_carrier *carrier);
+int dtrace_pen_put(struct dtrace_pen *pen, const struct dtrace_carrier *carrier, u8 old, u8 new);
 
 #endif

@@ -468,7 +468,7 @@ unsafe extern "C" fn on_move<H: Hit>(
 
 /// # Safety
 ///
-/// Called by `own.c` with the carrier of a live `Hook<H>`.
+/// Called by `lift.c` with the carrier of a live `Hook<H>`.
 unsafe extern "C" fn on_lose<H: Hit>(carrier: *mut bindings::dtrace_carrier) {
     // SAFETY: By the caller's promise. The handler is never written while the breakpoint is set.
     unsafe { &(*carrier.cast::<Hook<H>>()).handler }.lose();
