@@ -3,7 +3,7 @@
 
 /*
  * The kernel's answers to the question whether the consumer may trace a process (INV-36). Used by
- * rights.c only.
+ * rights.c and asks.c only.
  */
 #ifndef _DTRACE_ANSWERS_H
 #define _DTRACE_ANSWERS_H
