@@ -11,7 +11,7 @@
 
 #include <linux/compiler.h>
 
-#include "providers.h"
+#include "functions.h"
 
 noinline void dtrace_anchor(void)
 {

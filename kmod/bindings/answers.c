@@ -40,7 +40,7 @@
 #include <linux/slab.h>
 
 #include "answers.h"
-#include "providers.h"
+#include "symbols.h"
 
 /* How often the question is repeated if the credentials of the task change meanwhile. */
 #define DTRACE_ASK_TRIES 4

@@ -26,7 +26,7 @@
 #include <linux/wait_bit.h>
 
 #include "pause.h"
-#include "providers.h"
+#include "symbols.h"
 
 /* Number of calls that were queued and have not ended. */
 static atomic_t dtrace_pauses = ATOMIC_INIT(0);

@@ -33,8 +33,8 @@
 
 #include "percpu.h"
 #include "pool.h"
-#include "providers.h"
 #include "returns.h"
+#include "symbols.h"
 #include "watched.h"
 
 struct dtrace_return {

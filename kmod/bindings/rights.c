@@ -34,7 +34,6 @@
 #include "answers.h"
 #include "asks.h"
 #include "pause.h"
-#include "providers.h"
 #include "rights.h"
 #include "tasks.h"
 

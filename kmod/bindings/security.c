@@ -14,8 +14,8 @@
 #include <linux/bpf.h>
 #include <linux/perf_event.h>
 
-#include "providers.h"
 #include "security.h"
+#include "symbols.h"
 
 static bool dtrace_security_perf(uintptr_t perf_event_open, int type)
 {

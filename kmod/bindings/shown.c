@@ -39,7 +39,7 @@
 
 #include "own.h"
 #include "pool.h"
-#include "providers.h"
+#include "symbols.h"
 
 /*
  * Number of accesses that users who share a count may have hooked at a time, and the number of such

@@ -36,10 +36,11 @@
 #include <linux/sched/task_stack.h>
 #include <linux/slab.h>
 
+#include "functions.h"
 #include "own.h"
 #include "patching.h"
-#include "providers.h"
 #include "slots.h"
+#include "symbols.h"
 
 enum {
 	DTRACE_COPY,

@@ -4,7 +4,7 @@
 //! The kernel's symbols, and calls of functions that are not exported.
 //!
 //! kallsyms itself is not exported. A kprobe, which the kernel places by name, finds its look-up
-//! function, and that finds everything else (`providers.c`). Functions found this way are called
+//! function, and that finds everything else (`symbols.c`). Functions found this way are called
 //! through a thunk (`thunk.S`), because an indirect call would fault on hardware that enforces
 //! branch targets.
 

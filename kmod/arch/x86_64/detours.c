@@ -26,7 +26,7 @@
 
 #include "detours.h"
 #include "pause.h"
-#include "providers.h"
+#include "symbols.h"
 
 static atomic_t dtrace_detours = ATOMIC_INIT(0);
 /* Address of ftrace_find_rec_direct(); 0: unknown. */

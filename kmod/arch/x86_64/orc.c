@@ -27,8 +27,8 @@
 #include <asm/stacktrace.h>
 #include <asm/unwind.h>
 
-#include "providers.h"
 #include "stacks.h"
+#include "symbols.h"
 
 #ifdef CONFIG_UNWINDER_ORC
 

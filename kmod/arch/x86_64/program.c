@@ -19,7 +19,7 @@
 
 #include "places.h"
 #include "processes.h"
-#include "providers.h"
+#include "syscalls.h"
 #include "tasks.h"
 
 /* Whether the memory is that of a 64-bit program. */

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-FileCopyrightText: The DTrace for Linux authors */
+
+/* The kernel's system calls; syscalls.c and arch/ hold the bodies. */
+#ifndef _DTRACE_SYSCALLS_H
+#define _DTRACE_SYSCALLS_H
+
+#include <linux/types.h>
+
+struct dtrace_syscall {
+	const char *name;
+	unsigned int nargs;
+	const char **types;
+};
+
+unsigned int dtrace_syscall_count(void);
+bool dtrace_syscall_at(uintptr_t table, unsigned int n, struct dtrace_syscall *out);
+unsigned int dtrace_ia32_count(void);
+const char *dtrace_ia32_at(unsigned int n);
+bool dtrace_ia32_current(void);
+
+#endif
