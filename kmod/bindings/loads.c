@@ -22,23 +22,17 @@
 #include <linux/mm.h>
 #include <linux/nospec.h>
 #include <linux/uaccess.h>
-#include <asm/fixmap.h>
-#include <asm/special_insns.h>
 
 #include "loads.h"
+#include "memory.h"
 #include "pagetables.h"
-
-static bool dtrace_maps_devices(u64 addr)
-{
-	return (addr >= VMALLOC_START && addr <= VMALLOC_END) || addr >= FIXADDR_TOT_START;
-}
 
 /* Whether a device is mapped at addr. An unmapped address is none. */
 static noinline bool dtrace_is_device(u64 addr)
 {
 	struct dtrace_mapping mapping;
 
-	return dtrace_mapping_of(&mapping, __va(read_cr3_pa()), addr) && dtrace_leads_to_device(&mapping);
+	return dtrace_mapping_of(&mapping, dtrace_root(), addr) && dtrace_leads_to_device(&mapping);
 }
 
 /* Whether a page is of this type; also true if its struct page cannot be read. */
@@ -66,14 +60,11 @@ static bool dtrace_accepts_memory(void)
 	return IS_ENABLED(CONFIG_UNACCEPTED_MEMORY) && efi.unaccepted != EFI_INVALID_TABLE_ADDR;
 }
 
-/*
- * Whether there is a struct page for this frame, and the kernel uses it. The frames between 640 KiB
- * and 1 MiB are the display's.
- */
+/* Whether there is a struct page for this frame, and the kernel uses it. */
 static bool dtrace_is_online(unsigned long pfn)
 {
 	return pfn_to_section_nr(pfn) < NR_MEM_SECTIONS && online_section_nr(pfn_to_section_nr(pfn)) &&
-	       (pfn < 0xa0 || pfn >= 0x100);
+	       !dtrace_is_hole(pfn);
 }
 
 #ifdef CONFIG_MEMORY_FAILURE
@@ -85,7 +76,7 @@ static bool dtrace_is_online(unsigned long pfn)
 /* Whether addr in the direct map is memory that the kernel may read. */
 static bool dtrace_is_memory(u64 addr)
 {
-	unsigned long pfn = (addr - PAGE_OFFSET) >> PAGE_SHIFT;
+	unsigned long pfn = dtrace_direct_frame(addr);
 	const struct page *page = pfn_to_page(pfn);
 	memdesc_flags_t flags;
 
@@ -102,7 +93,7 @@ none:
 /* Whether these bytes, all in one page, must not be read. */
 static bool dtrace_is_no_memory(u64 addr)
 {
-	if (addr - PAGE_OFFSET < VMALLOC_START - PAGE_OFFSET)
+	if (dtrace_is_direct(addr))
 		return !dtrace_is_memory(addr);
 	return unlikely(dtrace_maps_devices(addr)) && dtrace_is_device(addr);
 }

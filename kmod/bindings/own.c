@@ -33,7 +33,6 @@
 #include <linux/slab.h>
 #include <linux/smp.h>
 #include <linux/sort.h>
-#include <asm/text-patching.h>
 
 #include "own.h"
 #include "pen.h"
@@ -153,14 +152,6 @@ static struct dtrace_known *dtrace_own_may_be_left(struct dtrace_memory *memory,
 	return known && (memory->inherited || xa_load(&memory->suspects, (unsigned long)known)) ? known : NULL;
 }
 
-/* Whether the instruction of a carrier is the nop of ten bytes that uprobes may replace. */
-static bool dtrace_is_nop10(const struct dtrace_carrier *carrier)
-{
-	static const u8 nop[] = { 0x66, 0x2e, 0x0f, 0x1f, 0x84 };
-
-	return carrier->length == 2 * CALL_INSN_SIZE && !memcmp(carrier->code, nop, sizeof(nop));
-}
-
 /*
  * Writes a breakpoint, unless uprobes are to have it (then it stays unset, and 0 is returned).
  * -EBUSY: the program has another instruction there than its file, or than was known there before.
@@ -200,11 +191,8 @@ static int dtrace_own_plant(struct dtrace_memory *memory, struct dtrace_carrier 
 		if (!known)
 			shown = DTRACE_BREAKPOINT;
 	} else if (!dtrace_pen_sees(pen, at, carrier->code, carrier->length)) {
-		/*
-		 * Uprobes may have replaced a nop of five bytes by a call, or, from 7.2 on, one of
-		 * ten bytes by two instructions.
-		 */
-		carrier->joins = uprobes && (carrier->length == CALL_INSN_SIZE || dtrace_is_nop10(carrier));
+		/* Uprobes may have replaced it. */
+		carrier->joins = uprobes && dtrace_uprobes_replace(carrier->code, carrier->length);
 		return carrier->joins ? 0 : -EBUSY;
 	}
 	if (!carrier->barred && dtrace_resumes_have(resumes, at + 1))

@@ -24,6 +24,7 @@
 #include <linux/workqueue_types.h>
 #include <linux/xarray.h>
 
+#include "code.h"
 #include "processes.h"
 #include "trap.h"
 
@@ -47,7 +48,7 @@ struct dtrace_known {
 	struct rb_node sorted;
 	struct dtrace_file_place place;
 	/* The first byte that the file has there. For code in no file: the whole instruction. */
-	u8 code[15];
+	u8 code[DTRACE_CODE_MAX];
 	u8 length;
 	/* Uprobes cannot have the place. */
 	bool barred;

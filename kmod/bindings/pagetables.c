@@ -17,7 +17,7 @@
 
 #include "pagetables.h"
 
-#define ENTRY(to, from) ((u64)(from) < VMALLOC_START && !get_kernel_nofault(to, from))
+#define ENTRY(to, from) (dtrace_kernel_is_direct((u64)(from)) && !get_kernel_nofault(to, from))
 
 /* Finds what addr is mapped to by the tables of this root; false: nothing. */
 bool dtrace_mapping_of(struct dtrace_mapping *out, const pgd_t *root, u64 addr)
@@ -42,20 +42,20 @@ bool dtrace_mapping_of(struct dtrace_mapping *out, const pgd_t *root, u64 addr)
 	if (!ENTRY(pud, pud_offset(&p4d, addr)) || !pud_present(pud))
 		return false;
 	if (pud_leaf(pud)) {
-		out->flags = pud_flags(pud);
+		out->flags = dtrace_pud_flags(pud);
 		out->pfn = pud_pfn(pud) + ((addr & ~PUD_MASK) >> PAGE_SHIFT);
 		return true;
 	}
 	if (!ENTRY(pmd, pmd_offset(&pud, addr)) || !pmd_present(pmd))
 		return false;
 	if (pmd_leaf(pmd)) {
-		out->flags = pmd_flags(pmd);
+		out->flags = dtrace_pmd_flags(pmd);
 		out->pfn = pmd_pfn(pmd) + ((addr & ~PMD_MASK) >> PAGE_SHIFT);
 		return true;
 	}
 	if (!ENTRY(pte, (pte_t *)pmd_page_vaddr(pmd) + pte_index(addr)) || !pte_present(pte))
 		return false;
-	out->flags = pte_flags(pte);
+	out->flags = dtrace_pte_flags(pte);
 	out->pfn = pte_pfn(pte);
 	return true;
 }

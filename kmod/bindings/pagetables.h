@@ -9,6 +9,8 @@
 #include <linux/pgtable.h>
 #include <linux/types.h>
 
+#include "memory.h"
+
 /* What an address is mapped to: the flags of the entry, and the page frame. */
 struct dtrace_mapping {
 	unsigned long flags;
@@ -23,7 +25,7 @@ bool dtrace_mapping_of(struct dtrace_mapping *out, const pgd_t *root, u64 addr);
  */
 static inline bool dtrace_leads_to_device(const struct dtrace_mapping *mapping)
 {
-	return (mapping->flags & (_PAGE_PCD | _PAGE_PWT)) || !pfn_valid(mapping->pfn);
+	return dtrace_flags_are_devices(mapping->flags) || !pfn_valid(mapping->pfn);
 }
 
 #endif

@@ -16,6 +16,8 @@
 #include <linux/types.h>
 #include <linux/uprobes.h>
 
+#include "code.h"
+
 struct dtrace_known;
 struct dtrace_memory;
 
@@ -78,7 +80,7 @@ struct dtrace_carrier {
 	 */
 	u64 counter;
 	/* The instruction, if a breakpoint of our own may be there; otherwise `length` is 0. */
-	u8 code[15];
+	u8 code[DTRACE_CODE_MAX];
 	u8 length;
 	/* trap() can emulate the instruction as a rule. */
 	bool does;

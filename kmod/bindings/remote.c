@@ -74,9 +74,9 @@ static bool dtrace_is_process_memory(const struct dtrace_mapping *mapping)
 {
 	typeof_member(struct page, flags) flags;
 
-	if ((mapping->flags & _PAGE_PRESENT) && !(mapping->flags & _PAGE_USER))
+	if (dtrace_flags_are_kernels(mapping->flags))
 		return false;
-	if ((mapping->flags & _PAGE_SPECIAL) || dtrace_leads_to_device(mapping))
+	if (dtrace_flags_are_special(mapping->flags) || dtrace_leads_to_device(mapping))
 		return false;
 	return !LOAD(flags, &pfn_to_page(mapping->pfn)->flags) &&
 	       !memdesc_is_zone_device(flags) && !(flags.f & BIT(PG_reserved));

@@ -49,7 +49,7 @@
 #define DTRACE_SHOWN_PAYERS 64
 
 /* The length of the longest instruction, without its first byte. */
-#define DTRACE_INSIDE (sizeof_field(struct dtrace_carrier, code) - 1)
+#define DTRACE_INSIDE (DTRACE_CODE_MAX - 1)
 
 /* A debugger's access to a memory. */
 struct dtrace_access {

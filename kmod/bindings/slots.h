@@ -12,32 +12,25 @@
 #include <linux/list.h>
 #include <linux/mm_types.h>
 #include <linux/ptrace.h>
-#include <linux/sizes.h>
 #include <linux/types.h>
+
+#include "code.h"
 
 struct dtrace_carrier;
 struct dtrace_memory;
 struct dtrace_patience;
-
-/* Bytes of a slot: an instruction, and a jump to the one behind the original. */
-#define DTRACE_SLOT_SIZE 32
 
 /*
  * Bytes of a mapping that slots are in. It counts in the program's resource limits; its pages are
  * allocated when they are needed.
  */
 #define DTRACE_AREA_SIZE (1UL << 18)
-/*
- * Largest distance of an area from the text that it is for: instructions reach data within 2 GiB,
- * and the data lies behind the text.
- */
-#define DTRACE_AREA_REACH SZ_1G
 #define DTRACE_SLOTS_PER_PAGE (PAGE_SIZE / DTRACE_SLOT_SIZE)
 
 /* The instruction that a slot stands for. */
 struct dtrace_slot {
 	u64 address;
-	u8 code[15];
+	u8 code[DTRACE_CODE_MAX];
 	u8 length;
 };
 

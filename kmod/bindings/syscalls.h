@@ -15,8 +15,10 @@ struct dtrace_syscall {
 
 unsigned int dtrace_syscall_count(void);
 bool dtrace_syscall_at(uintptr_t table, unsigned int n, struct dtrace_syscall *out);
-unsigned int dtrace_ia32_count(void);
-const char *dtrace_ia32_at(unsigned int n);
-bool dtrace_ia32_current(void);
+
+/* The functions of 32-bit programs' system calls. */
+unsigned int dtrace_compat_count(void);
+const char *dtrace_compat_at(unsigned int n);
+bool dtrace_compat_current(void);
 
 #endif

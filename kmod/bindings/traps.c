@@ -223,7 +223,7 @@ static int dtrace_trap_stays(u64 address)
 	return error ?: byte == DTRACE_BREAKPOINT;
 }
 
-/* Whether the exception came from `int $3` in two bytes, which is nobody's breakpoint. */
+/* Whether the exception came from an instruction of two bytes, which is nobody's breakpoint. */
 static bool dtrace_trap_is_long(u64 address)
 {
 	u64 opcode, number;
@@ -466,7 +466,7 @@ static int dtrace_trapped(struct notifier_block *self, unsigned long event, void
 	int ret;
 	u8 state;
 
-	if (event != DIE_INT3 || !user_mode(regs))
+	if (event != DTRACE_BREAKPOINT_EVENT || !user_mode(regs))
 		return NOTIFY_DONE;
 	spot.mm = current->mm;
 	spot.address = dtrace_trap_address(regs);

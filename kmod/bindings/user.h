@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* SPDX-FileCopyrightText: The DTrace for Linux authors */
 
-/* Memory of the current program; user.c holds the bodies. */
+/* Memory of the current program; user.c and arch/ hold the bodies. */
 #ifndef _DTRACE_USER_H
 #define _DTRACE_USER_H
 

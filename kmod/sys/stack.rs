@@ -16,7 +16,7 @@ impl Walks {
     /// Sets up the walk. Must be called at most once in the life of the module. May sleep.
     pub fn new() -> Result<Self> {
         // SAFETY: The module's entry point is the only caller, and calls it once.
-        to_result(unsafe { bindings::dtrace_orc_init() })?;
+        to_result(unsafe { bindings::dtrace_stacks_init() })?;
         Ok(Self(()))
     }
 }
@@ -25,7 +25,7 @@ impl Drop for Walks {
     fn drop(&mut self) {
         // SAFETY: No walk may be under way or follow. Nothing fires any more when the module drops
         // this value.
-        unsafe { bindings::dtrace_orc_exit() };
+        unsafe { bindings::dtrace_stacks_exit() };
     }
 }
 

@@ -109,11 +109,11 @@ impl Ia32 {
 /// programs. May sleep.
 pub fn all_ia32() -> Result<KVVec<Ia32>> {
     // SAFETY: No preconditions.
-    let count = unsafe { bindings::dtrace_ia32_count() };
+    let count = unsafe { bindings::dtrace_compat_count() };
     let mut list: KVVec<Ia32> = KVVec::with_capacity(count as usize, GFP_KERNEL)?;
     for n in 0..count {
         // SAFETY: `n` is below the number of entries.
-        let symbol = unsafe { bindings::dtrace_ia32_at(n) };
+        let symbol = unsafe { bindings::dtrace_compat_at(n) };
         if symbol.is_null() {
             continue;
         }
@@ -132,7 +132,7 @@ pub fn all_ia32() -> Result<KVVec<Ia32>> {
 #[inline]
 pub fn in_ia32() -> bool {
     // SAFETY: No preconditions.
-    unsafe { bindings::dtrace_ia32_current() }
+    unsafe { bindings::dtrace_compat_current() }
 }
 
 /// Returns the arguments of that system call. Only if [`in_ia32`] and in the task of a program,

@@ -27,6 +27,7 @@
 #include <asm/stacktrace.h>
 #include <asm/unwind.h>
 
+#include "orc.h"
 #include "stacks.h"
 #include "symbols.h"
 
@@ -624,7 +625,7 @@ bool dtrace_orc_here(unsigned long *frames, unsigned int room, unsigned int *n)
  * Prepares the walk. If the kernel lacks a symbol that the walk needs, returns 0 and leaves stacks
  * to the kernel's walk. May sleep.
  */
-int dtrace_orc_init(void)
+int dtrace_stacks_init(void)
 {
 	size_t i;
 	int error;
@@ -649,7 +650,7 @@ int dtrace_orc_init(void)
 }
 
 /* The caller ensures that no CPU walks a stack any more. */
-void dtrace_orc_exit(void)
+void dtrace_stacks_exit(void)
 {
 	if (!dtrace_orc_caches)
 		return;
@@ -670,12 +671,12 @@ bool dtrace_orc_here(unsigned long *frames, unsigned int room, unsigned int *n)
 	return false;
 }
 
-int dtrace_orc_init(void)
+int dtrace_stacks_init(void)
 {
 	return 0;
 }
 
-void dtrace_orc_exit(void)
+void dtrace_stacks_exit(void)
 {
 }
 

@@ -126,13 +126,13 @@ static const char *const dtrace_ia32[] = {
 #endif
 };
 
-unsigned int dtrace_ia32_count(void)
+unsigned int dtrace_compat_count(void)
 {
 	return ARRAY_SIZE(dtrace_ia32);
 }
 
 /* NULL: there is no such call. */
-const char *dtrace_ia32_at(unsigned int n)
+const char *dtrace_compat_at(unsigned int n)
 {
 	return dtrace_ia32[n];
 }
@@ -141,7 +141,7 @@ const char *dtrace_ia32_at(unsigned int n)
  * Whether the current task is in a system call of a 32-bit program, or of another program that
  * calls like one.
  */
-bool dtrace_ia32_current(void)
+bool dtrace_compat_current(void)
 {
 	return in_ia32_syscall();
 }

@@ -12,6 +12,7 @@
 #include <linux/stacktrace.h>
 #include <asm/unwind.h>
 
+#include "orc.h"
 #include "stacks.h"
 #include "trap.h"
 

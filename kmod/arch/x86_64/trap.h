@@ -5,14 +5,19 @@
 #ifndef _DTRACE_TRAP_H
 #define _DTRACE_TRAP_H
 
+#include <linux/kdebug.h>
 #include <linux/ptrace.h>
 #include <linux/sched.h>
+#include <linux/string.h>
 #include <asm/debugreg.h>
 #include <asm/processor-flags.h>
+#include <asm/text-patching.h>
 #include <asm/trapnr.h>
 
 /* The one-byte instruction int3. */
 #define DTRACE_BREAKPOINT 0xcc
+/* What the kernel's notifiers of exceptions (register_die_notifier()) call that of a breakpoint. */
+#define DTRACE_BREAKPOINT_EVENT DIE_INT3
 /* Name of the kernel function of a system call, and of that for 32-bit programs. */
 #define DTRACE_SYSCALL(name) "__x64_sys_" name
 #define DTRACE_SYSCALL_32(name) "__ia32_sys_" name
@@ -69,6 +74,17 @@ static inline bool dtrace_trap_steps(const struct pt_regs *regs)
 static inline bool dtrace_trap_steps_branches(void)
 {
 	return test_thread_flag(TIF_BLOCKSTEP);
+}
+
+/*
+ * Whether uprobes may replace the instruction by others than a breakpoint: a nop of five bytes by a
+ * call, and, from 7.2 on, one of ten bytes by two instructions.
+ */
+static inline bool dtrace_uprobes_replace(const u8 *code, unsigned int length)
+{
+	static const u8 nop[] = { 0x66, 0x2e, 0x0f, 0x1f, 0x84 };
+
+	return length == CALL_INSN_SIZE || (length == 2 * CALL_INSN_SIZE && !memcmp(code, nop, sizeof(nop)));
 }
 
 /* Leaves in the current thread what the exception at the end of a step leaves. */
