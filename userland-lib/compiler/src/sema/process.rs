@@ -11,7 +11,7 @@ use super::Sema;
 use crate::diag::{Diagnostic, Result};
 use crate::source::Span;
 use crate::world::ProbeInfo;
-use dtrace_files::arch::x86_64::{word, word_of_32, Class};
+use dtrace_files::arch::programs::{word, word_of_32, Class};
 use dtrace_objects::pid::is_part;
 use dtrace_types::{Kind, Prototype, Ty, Types};
 use dtrace_uapi::process::VECTOR_WORD;

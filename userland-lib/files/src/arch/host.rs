@@ -28,7 +28,7 @@ pub struct Host {
 #[cfg(target_arch = "x86_64")]
 pub const HOST: Host = Host {
     architecture: Architecture::X86_64,
-    address: object::elf::R_X86_64_64,
+    address: super::x86_64::ABSOLUTE,
     registers: 26,
     names: include_str!("../../../dlib/regs-x86_64.d"),
     definitions: &["-D__amd64"],

@@ -14,7 +14,7 @@
 //! far as necessary.
 
 use super::runtime::Elf;
-use dtrace_files::arch::x86_64::RELATIVE;
+use dtrace_files::arch::programs::RELATIVE;
 use dtrace_files::elf::section::section;
 use object::ReadRef;
 use std::cell::RefCell;

@@ -21,7 +21,6 @@ mod linker;
 mod objects;
 #[cfg(test)]
 mod objects_tests;
-#[cfg(target_arch = "x86_64")]
 mod start;
 mod words;
 
@@ -160,13 +159,9 @@ impl Target {
 
     /// Lets the process run until `until` if it is stopped at its exec.
     pub fn run(&self, until: EvalTime) -> io::Result<()> {
-        #[cfg(target_arch = "x86_64")]
         if self.stopped {
             start::run(self.nix_pid(), until)?;
         }
-        // The registers of other processors are not known here, so the process stays at its exec.
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = until;
         Ok(())
     }
 

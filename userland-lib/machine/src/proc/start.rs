@@ -30,9 +30,9 @@ const START_SIZE: u64 = 64;
 const START_STEPS: usize = 40;
 
 /// Lets `pid`, which is stopped at its exec, run until `until`. `Postinit` and `Main` are the same
-/// point.
+/// point. A process of a machine whose registers are not known stays at its exec.
 pub fn run(pid: Pid, until: EvalTime) -> io::Result<()> {
-    if until == EvalTime::Exec {
+    if until == EvalTime::Exec || !stopped::IS_KNOWN {
         return Ok(());
     }
     let vector = fs::read(format!("/proc/{pid}/auxv"))?;

@@ -16,7 +16,9 @@
 //! the group ([`super::copies`]).
 
 use super::define::{Definition, Provider};
-use dtrace_files::arch::x86_64::replaced::{replaced, CALL_SIZE, CALL_WORD, DONE};
+use dtrace_files::arch::programs::replaced::{
+    replaced, CALL_SIZE, CALL_WORD, DONE, MACHINE, MACHINE_NAME,
+};
 use dtrace_files::fnv::{fnv, FNV};
 use object::elf::{self, FileHeader64, SectionHeader64, Sym64};
 use object::read::elf::{FileHeader, Rela as _, SectionHeader, SectionTable, Sym, SymbolTable};
@@ -80,7 +82,9 @@ pub fn replace(data: &[u8], providers: &[Provider], unodefs: bool) -> Result<Rep
     match header.ok().filter(|header| is_ours(header)) {
         Some(header) => work.file(data, header, providers, unodefs)?,
         None if calls(data, providers) => {
-            return Err("probes can be called in objects of 64 bits for x86 alone".to_owned());
+            return Err(format!(
+                "probes can be called in objects of 64 bits for {MACHINE_NAME} alone"
+            ));
         }
         None => {}
     }
@@ -93,7 +97,7 @@ pub fn replace(data: &[u8], providers: &[Provider], unodefs: bool) -> Result<Rep
 fn is_ours(header: &FileHeader64<Endianness>) -> bool {
     let endian = Endianness::Little;
     header.is_little_endian()
-        && header.e_machine(endian) == elf::EM_X86_64
+        && header.e_machine(endian) == MACHINE
         && header.e_type(endian) == elf::ET_REL
 }
 

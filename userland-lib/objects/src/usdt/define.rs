@@ -4,7 +4,7 @@
 //! A program's provider as its definition states it: `provider name { probe name(parameters) :
 //! (arguments); };`.
 
-use dtrace_files::arch::x86_64::Shape;
+use dtrace_files::arch::programs::Shape;
 use dtrace_uapi::limits::PROVNAMELEN;
 use dtrace_uapi::types::{Attribute, Class, ProviderAttributes, Stability};
 

@@ -18,7 +18,7 @@
 
 use super::define::said;
 use super::notes::{is_name, is_provider, Note};
-use dtrace_files::arch::x86_64::{answer, passed, Shape};
+use dtrace_files::arch::programs::{answer, passed, Shape};
 use dtrace_uapi::dof::{
     self, Hdr, Probe, Provider, RelocDesc, RelocHdr, Sec, SecIdx, SecType, StrIdx,
 };

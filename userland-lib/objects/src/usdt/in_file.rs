@@ -12,9 +12,9 @@
 
 use super::dof::parse_all;
 use super::notes::Note;
-use dtrace_files::arch::x86_64::{below_return, is_ours, replaced};
+use dtrace_files::arch::programs::{below_return, is_ours, replaced, ABSOLUTE, RELATIVE};
 use dtrace_uapi::process::ANSWER;
-use object::elf::{self, Machine};
+use object::elf::Machine;
 use object::read::ReadRef;
 use object::{
     Object as _, ObjectSection as _, ObjectSegment as _, ObjectSymbol as _, ObjectSymbolTable as _,
@@ -45,10 +45,10 @@ pub fn parse<'d, R: ReadRef<'d>>(data: R) -> Vec<Note> {
     let symbol = |index| file.dynamic_symbol_table()?.symbol_by_index(index).ok();
     for (address, relocation) in file.dynamic_relocations().into_iter().flatten() {
         let base = match (relocation.flags(), relocation.target()) {
-            (RelocationFlags::Elf { r_type }, _) if r_type == elf::R_X86_64_RELATIVE => Some(0),
+            (RelocationFlags::Elf { r_type }, _) if r_type == RELATIVE => Some(0),
             // The symbol may be another file's at run time, but this file's function is meant.
             (RelocationFlags::Elf { r_type }, RelocationTarget::Symbol(index))
-                if r_type == elf::R_X86_64_64 =>
+                if r_type == ABSOLUTE =>
             {
                 symbol(index)
                     .filter(|symbol| symbol.is_definition())

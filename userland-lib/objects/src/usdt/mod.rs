@@ -32,7 +32,7 @@ mod tests;
 pub use calls::{replace, Replaced, Site};
 pub use copies::differing;
 pub use define::{Definition, Form, Parameter, Provider, ATTRIBUTES, PROVIDER_MAX, UNSAID};
-pub use dtrace_files::arch::x86_64::{Operand, Symbols};
+pub use dtrace_files::arch::programs::{Operand, Symbols};
 pub use header::header;
 pub use in_file::{parse as parse_dof, SECTION as DOF_SECTION};
 pub use notes::{parse, read, Note};

@@ -26,7 +26,7 @@ use super::define::{said, Definition, Provider, PROVIDER_MAX};
 use super::in_file;
 use super::prov;
 use crate::pid::{Code, FILE_MAX};
-use dtrace_files::arch::x86_64::{arguments, Operand};
+use dtrace_files::arch::programs::{arguments, Operand};
 use dtrace_files::outside;
 use dtrace_uapi::limits::NAMELEN;
 use dtrace_uapi::types::ProviderAttributes;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::*;
-use dtrace_files::arch::x86_64::arguments;
+use dtrace_files::arch::programs::arguments;
 use dtrace_uapi::process::{FLOAT, NO_REGISTER};
 
 /// Parses one operand. Returns `[value, base, index, shift, size]` and letters for what else is

@@ -19,6 +19,9 @@ use object::elf::{self, Machine, RelocationType};
 /// The relocation of a word that is relative to the load address; the relocation has the addend.
 pub const RELATIVE: RelocationType = elf::R_X86_64_RELATIVE;
 
+/// The relocation of a word that is a symbol's address.
+pub const ABSOLUTE: RelocationType = elf::R_X86_64_64;
+
 /// Whether programs of this machine, of 64 or of 32 bits, are supported.
 pub fn is_ours(machine: Machine) -> bool {
     matches!(machine, elf::EM_X86_64 | elf::EM_386)

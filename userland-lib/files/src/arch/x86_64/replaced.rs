@@ -4,8 +4,12 @@
 //! Calls of probes that `dtrace -G` replaces with instructions that do nothing, and their remains
 //! in a program.
 
-use object::elf::{self, RelocationType};
+use object::elf::{self, Machine, RelocationType};
 
+/// The machine of objects whose calls can be replaced. They are of 64 bits.
+pub const MACHINE: Machine = elf::EM_X86_64;
+/// Its name in messages.
+pub const MACHINE_NAME: &str = "x86";
 /// Size of a call in bytes.
 pub const CALL_SIZE: usize = 5;
 /// Offset in a call of the word that its relocation is about.

@@ -6,6 +6,9 @@
 use nix::sys::ptrace;
 use nix::unistd::Pid;
 
+/// Whether the registers of processes of this machine are known.
+pub const IS_KNOWN: bool = true;
+
 /// The breakpoint instruction `int3`; one byte.
 const BREAKPOINT: u64 = 0xcc;
 
