@@ -8,6 +8,7 @@
 #if IS_ENABLED(CONFIG_KUNIT)
 
 #include <linux/gfp.h>
+#include <linux/irqflags.h>
 #include <linux/mm.h>
 #include <linux/page-flags.h>
 
@@ -36,6 +37,12 @@ void dtrace_test_page_is(u64 addr, bool there)
 void dtrace_test_pages_free(u64 addr)
 {
 	free_pages(addr, 1);
+}
+
+/* Whether interrupts are on. */
+bool dtrace_test_interrupts(void)
+{
+	return !irqs_disabled();
 }
 
 #endif

@@ -10,5 +10,6 @@
 u64 dtrace_test_pages(void);
 void dtrace_test_page_is(u64 addr, bool there);
 void dtrace_test_pages_free(u64 addr);
+bool dtrace_test_interrupts(void);
 
 #endif

@@ -40,16 +40,13 @@ use kernel::alloc::KVVec;
 use kernel::prelude::*;
 use kernel::sync::{Arc, SetOnce};
 
-/// The module name of 32-bit programs' system calls in probe descriptions.
-const IA32: &[u8] = b"ia32";
-
 /// How system calls fire. Those of 32-bit programs are of the kind [`OTHER`].
 struct Calls;
 
 impl Shape for Calls {
     #[inline]
     fn kind() -> usize {
-        match syscalls::in_ia32() {
+        match syscalls::in_compat() {
             true => OTHER,
             false => 0,
         }
@@ -84,7 +81,7 @@ impl Shape for Calls {
 #[inline]
 fn with_args<R>(kind: usize, caller: u64, f: impl FnOnce(&FireArgs<'_>) -> R) -> R {
     if kind == OTHER {
-        let words = syscalls::ia32_args();
+        let words = syscalls::compat_args();
         return f(&FireArgs::new(Args::Words(&words)).caller(caller));
     }
     // The function's only argument is a pointer to the registers that the task entered the kernel
@@ -236,7 +233,7 @@ pub fn register(framework: &Arc<Framework>, inside: Arc<dyn Inside>) -> Result<R
         let mut known = KVVec::new();
         let functions = &provider.functions;
         functions.add(native(batch, &calls, &mut known)?)?;
-        functions.add(ia32(batch, &calls, &mut known)?)?;
+        functions.add(compat(batch, &calls, &mut known)?)?;
         sort(&mut known, |a, b| a.probe < b.probe);
         provider.known.populate(known);
         Ok(())
@@ -265,15 +262,19 @@ fn native(
 
 /// Creates the probes of 32-bit programs' calls. The kernel has no types for them, so they get
 /// those of the 64-bit call of the same name. So `args[]` can be used for both together.
-fn ia32(batch: &mut Batch<'_>, calls: &[Syscall], known: &mut KVVec<Known>) -> Result<KVVec<Site>> {
+fn compat(
+    batch: &mut Batch<'_>,
+    calls: &[Syscall],
+    known: &mut KVVec<Known>,
+) -> Result<KVVec<Site>> {
     let mut sites = KVVec::new();
-    for call in syscalls::all_ia32()? {
+    for call in syscalls::all_compat()? {
         let Some(ip) = call.function().and_then(functions::traceable_at) else {
             left_out(call.display());
             continue;
         };
         let types = calls.iter().find(|other| other.name() == call.name());
-        let site = Site::create(batch, ip, OTHER, IA32, call.name())?;
+        let site = Site::create(batch, ip, OTHER, syscalls::COMPAT, call.name())?;
         know(&site, types.copied(), known)?;
         sites.push(site, GFP_KERNEL)?;
     }

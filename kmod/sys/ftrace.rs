@@ -368,8 +368,7 @@ unsafe extern "C" fn on_entry<H: Hooks>(
     ops: *mut bindings::ftrace_ops,
     fregs: *mut bindings::ftrace_regs,
 ) {
-    // The architecture's `ftrace_regs` begin with the `pt_regs`.
-    let raw = fregs.cast::<bindings::__arch_ftrace_regs>().cast();
+    let raw = Regs::of_ftrace(fregs);
     // SAFETY: By the invariant of `FtraceOps`, `private` points to a live one. The registers are
     // valid during the callback; no code changes them while `regs` is in use.
     let (this, regs) = unsafe { (&*(*ops).private.cast::<FtraceOps<H>>(), Regs::from_ptr(raw)) };

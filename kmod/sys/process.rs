@@ -223,7 +223,7 @@ impl Mapping {
 }
 
 /// The length of the longest instruction, bytes.
-pub const CODE_MAX: usize = 15;
+pub const CODE_MAX: usize = bindings::DTRACE_CODE_MAX as usize;
 
 /// How many bytes of a file are read at once, at a multiple of this.
 const PAGE: u64 = 4096;

@@ -3,13 +3,16 @@
 
 //! The system calls of the running kernel, as its own descriptions for tracing list them.
 
+use super::arch::syscalls as names;
 use super::regs::Regs;
 use super::symbols::{self, Address};
 use crate::bindings;
 use core::ffi::CStr;
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
-use kernel::str::CString;
+
+/// The module name of 32-bit programs' system calls in probe descriptions.
+pub use names::COMPAT;
 
 /// A system call of 64-bit programs.
 #[derive(Clone, Copy)]
@@ -44,8 +47,7 @@ impl Syscall {
 
     /// Returns the function that implements it for 64-bit programs.
     pub fn function(&self) -> Option<Address> {
-        let symbol = CString::try_from_fmt(fmt!("__x64_sys_{}", self.display())).ok()?;
-        symbols::lookup(&symbol).ok()
+        symbols::lookup(&names::native(self.display()).ok()?).ok()
     }
 }
 
@@ -80,18 +82,14 @@ pub fn all() -> Result<KVVec<Syscall>> {
 
 /// A system call of 32-bit programs.
 #[derive(Clone, Copy)]
-pub struct Ia32 {
+pub struct Compat {
     symbol: &'static CStr,
 }
 
-impl Ia32 {
+impl Compat {
     /// Returns its name, taken from that of the function that implements it.
     pub fn name(&self) -> &'static [u8] {
-        let name = self.symbol.to_bytes();
-        let parts: [&[u8]; 4] = [b"__ia32_", b"compat_", b"sys_", b"ia32_"];
-        parts
-            .into_iter()
-            .fold(name, |name, part| name.strip_prefix(part).unwrap_or(name))
+        names::compat_name(self.symbol.to_bytes())
     }
 
     /// Returns its name for printing.
@@ -107,10 +105,10 @@ impl Ia32 {
 
 /// Returns all system calls of 32-bit programs, each once; none if the kernel does not support such
 /// programs. May sleep.
-pub fn all_ia32() -> Result<KVVec<Ia32>> {
+pub fn all_compat() -> Result<KVVec<Compat>> {
     // SAFETY: No preconditions.
     let count = unsafe { bindings::dtrace_compat_count() };
-    let mut list: KVVec<Ia32> = KVVec::with_capacity(count as usize, GFP_KERNEL)?;
+    let mut list: KVVec<Compat> = KVVec::with_capacity(count as usize, GFP_KERNEL)?;
     for n in 0..count {
         // SAFETY: `n` is below the number of entries.
         let symbol = unsafe { bindings::dtrace_compat_at(n) };
@@ -119,7 +117,7 @@ pub fn all_ia32() -> Result<KVVec<Ia32>> {
         }
         // SAFETY: The pointer is not null, so it is to a constant C string.
         let symbol = unsafe { CStr::from_char_ptr(symbol.cast()) };
-        let call = Ia32 { symbol };
+        let call = Compat { symbol };
         // `sys_ni_syscall()` stands for calls that no longer exist, and is no call.
         if call.name() != b"ni_syscall" && list.iter().all(|other| other.symbol != symbol) {
             list.push(call, GFP_KERNEL)?;
@@ -130,18 +128,18 @@ pub fn all_ia32() -> Result<KVVec<Ia32>> {
 
 /// Whether the current task is in a system call of a 32-bit program.
 #[inline]
-pub fn in_ia32() -> bool {
+pub fn in_compat() -> bool {
     // SAFETY: No preconditions.
     unsafe { bindings::dtrace_compat_current() }
 }
 
-/// Returns the arguments of that system call. Only if [`in_ia32`] and in the task of a program,
+/// Returns the arguments of that system call. Only if [`in_compat`] and in the task of a program,
 /// where the registers exist.
 #[inline]
-pub fn ia32_args() -> [u64; 6] {
+pub fn compat_args() -> [u64; 6] {
     // SAFETY: The pointer is to the registers with which the task entered the kernel. It is not
     // null, because a task that is in such a call came from user mode. They lie on the task's
     // stack, and nothing writes to them while the task is here.
     let regs = unsafe { Regs::from_ptr(bindings::dtrace_user_regs(bindings::dtrace_current())) };
-    regs.ia32_args()
+    regs.compat_args()
 }

@@ -7,4 +7,4 @@
 mod x86_64;
 
 #[cfg(CONFIG_X86_64)]
-pub use x86_64::{program, regs, thread_pointer};
+pub use x86_64::{program, regs, syscalls, thread_pointer, TEXT};

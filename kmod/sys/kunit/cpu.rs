@@ -8,16 +8,14 @@ use kernel::prelude::*;
 #[kunit_tests(dtrace_cpu)]
 mod tests {
     use super::*;
+    use crate::bindings;
     use crate::sys::crosscall::{on_cpu, probe_on};
     use crate::sys::percpu::{nr_cpus, online, possible, CpuGuard, Losses, Nested};
 
     /// Whether interrupts are on.
     fn interrupts() -> bool {
-        let flags: u64;
-        // SAFETY: The two instructions read the flags and leave the stack pointer as it was. The
-        // kernel is built without a red zone, so the push overwrites nothing.
-        unsafe { core::arch::asm!("pushfq", "pop {}", out(reg) flags) };
-        flags & 1 << 9 != 0
+        // SAFETY: No preconditions.
+        unsafe { bindings::dtrace_test_interrupts() }
     }
 
     #[test]

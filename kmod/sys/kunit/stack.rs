@@ -11,6 +11,7 @@ mod tests {
     use crate::bindings;
     use crate::sys::crosscall::probe_on;
     use crate::sys::percpu::{nr_cpus, online, CpuGuard};
+    use crate::sys::regs::Regs;
 
     /// Room for frames. Our walk and the kernel's may begin in different functions.
     const ROOM: usize = 100;
@@ -89,27 +90,24 @@ mod tests {
             bindings::stack_trace_save(theirs.as_mut_ptr().cast(), ROOM as u32, 0) as usize
         };
         let ip = n.checked_sub(1).and_then(|last| theirs.get(last)).copied();
-        // SAFETY: All bits are valid for registers.
-        let mut regs: bindings::pt_regs = unsafe { core::mem::zeroed() };
-        regs.ip = ip.unwrap_or(0);
-        // The code segment of kernel mode.
-        regs.__bindgen_anon_1.cs = 0x10;
+        let ip = ip.unwrap_or(0);
         let mut seen = [(0, 0); 4];
         for (at, seen) in seen.iter_mut().enumerate() {
             // Unmapped, a user's, in the vmalloc space, at the end of the address space.
             let sp = [8, 0x7fff_0000_1000, 0xffff_c900_0123_4560, usize::MAX - 7].get(at);
-            regs.sp = sp.copied().unwrap_or(0);
+            let sp = sp.copied().unwrap_or(0);
+            let regs = Regs::in_kernel(ip as u64, sp as u64);
             let mut ours = [0usize; ROOM];
             if let Some(_guard) = CpuGuard::enter() {
                 // SAFETY: `ours` is valid for a write of so many words, and the guard keeps
                 // interrupts off. The walk checks what the registers say.
                 let n = unsafe {
                     let room = ours.as_mut_ptr().cast();
-                    bindings::dtrace_stack_from(room, ROOM as u32, &raw const regs)
+                    bindings::dtrace_stack_from(room, ROOM as u32, regs.as_ptr())
                 };
                 *seen = (n, ours.first().copied().unwrap_or(0));
             }
         }
-        assert_eq!(seen, [(1, regs.ip); 4]);
+        assert_eq!(seen, [(1, ip); 4]);
     }
 }

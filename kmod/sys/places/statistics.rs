@@ -7,47 +7,17 @@ use super::sched::{self, Why};
 use super::task::Task;
 use super::{At, Call};
 use crate::bindings;
+use crate::sys::arch::syscalls::{READS, WRITES};
 
-/// System calls by which programs read: those of the processor's own kind, of 32-bit programs, and
-/// of programs with 32-bit pointers.
+/// System calls by which programs read.
 pub const READ: At = At::Entries(&READS);
 /// Their returns.
 pub const READ_DONE: At = At::Returns(&READS);
-
-const READS: [&core::ffi::CStr; 12] = [
-    c"__x64_sys_read",
-    c"__x64_sys_readv",
-    c"__x64_sys_pread64",
-    c"__x64_sys_preadv",
-    c"__x64_sys_preadv2",
-    c"__ia32_sys_read",
-    c"__ia32_sys_readv",
-    c"__ia32_sys_ia32_pread64",
-    c"__ia32_compat_sys_preadv",
-    c"__ia32_compat_sys_preadv2",
-    c"__x64_compat_sys_preadv64",
-    c"__x64_compat_sys_preadv64v2",
-];
 
 /// System calls by which programs write.
 pub const WRITE: At = At::Entries(&WRITES);
 /// Their returns.
 pub const WRITE_DONE: At = At::Returns(&WRITES);
-
-const WRITES: [&core::ffi::CStr; 12] = [
-    c"__x64_sys_write",
-    c"__x64_sys_writev",
-    c"__x64_sys_pwrite64",
-    c"__x64_sys_pwritev",
-    c"__x64_sys_pwritev2",
-    c"__ia32_sys_write",
-    c"__ia32_sys_writev",
-    c"__ia32_sys_ia32_pwrite64",
-    c"__ia32_compat_sys_pwritev",
-    c"__ia32_compat_sys_pwritev2",
-    c"__x64_compat_sys_pwritev64",
-    c"__x64_compat_sys_pwritev64v2",
-];
 
 /// Returns how many bytes such a call has moved; 0 if it failed.
 #[inline]

@@ -7,6 +7,7 @@
 
 use super::{At, Call};
 use crate::bindings;
+use crate::sys::arch;
 
 /// A task, by its address. It is alive while the place that passes it is handled, because the place
 /// is at work on it. The value must not be kept longer.
@@ -269,7 +270,7 @@ pub fn delivered(call: &Call<'_>) -> (i32, u64, u64) {
 pub const WAITED: At = At::Return(&[
     c"do_sigtimedwait",
     c"do_sigtimedwait.isra.0",
-    c"__x64_sys_rt_sigtimedwait",
+    arch::syscalls::SIGTIMEDWAIT,
 ]);
 
 /// Returns the signal that it got.

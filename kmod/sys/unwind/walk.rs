@@ -7,11 +7,11 @@
 use super::known::{teller, Known, Mapped, Text};
 use super::steps::{follow, Sink, Steps};
 use crate::bindings;
+use crate::sys::arch::TEXT;
 use crate::sys::nofault;
 use crate::sys::percpu::CpuGuard;
 use crate::sys::regs::Regs;
 use core::cell::Cell;
-use core::ops::Range;
 use dtrace_engine::{Pause, Spot, Spots, UserWalk};
 use dtrace_uapi::types::{STACK_GUESSED, STACK_NOWHERE};
 use dtrace_unwind::{Ended, Evaluators, Frame, Memory, Place, Plain, Walk, Word};
@@ -86,9 +86,6 @@ impl How<'_> {
 
 /// The most frames of a stack that are walked.
 const FRAMES_MAX: u32 = 512;
-/// Where a program's text can be: nothing is mapped in the first page, and addresses of programs
-/// have at most 56 bits (Linux: `Documentation/arch/x86/x86_64/mm.rst`).
-const TEXT: Range<u64> = 4096..1 << 56;
 /// The most frames that are walked beyond the wanted ones, to find the owner of generated code.
 const BEYOND_MAX: u32 = 64;
 

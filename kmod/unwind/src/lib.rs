@@ -32,6 +32,9 @@ pub mod evaluators;
 pub mod rule;
 pub mod table;
 pub mod walk;
+mod x86_64;
+
+use x86_64 as arch;
 
 pub use cache::Cache;
 pub use evaluators::Evaluators;

@@ -7,6 +7,7 @@
 //! the step from a signal handler to the code that the signal interrupted, which may be on another
 //! stack. The caller limits the number of steps by its room for frames.
 
+use crate::arch;
 use crate::rule::{Base, Cfa, FramePointer, Plain, Rule};
 
 /// The width of a program's addresses.
@@ -39,17 +40,6 @@ impl Word {
     /// Whether a word may be at this address.
     const fn has(self, address: u64) -> bool {
         address & self.bytes().wrapping_sub(1) == 0
-    }
-
-    /// The distances from the saved stack pointer to the saved frame pointer and instruction
-    /// pointer, in the registers that the kernel saves for a signal: `struct sigcontext` of
-    /// `arch/x86/include/uapi/asm/sigcontext.h`, with the order bp, bx, dx, ax, cx, sp, ip in 64
-    /// bits, and bp, sp, bx, dx, cx, ax, trapno, err, ip in 32 bits.
-    const fn saved(self) -> (i64, i64) {
-        match self {
-            Self::Four => (-4, 28),
-            Self::Eight => (-40, 8),
-        }
     }
 }
 
@@ -279,22 +269,19 @@ impl<'a, M: Memory> Walk<'a, M> {
         by_code.unwrap_or_else(|| self.chained(frame)).map(guess)
     }
 
-    /// Finds the caller by the next instructions, if they are `add $n,%rsp; ret`. Stubs that are
+    /// Finds the caller by the next instructions, if they free the frame and return. Stubs that are
     /// generated at run time, such as those of Python's `-X perf`, have no frame pointer and return
     /// like this.
     fn leaving(&self, frame: &Frame) -> Option<Result<Frame, Ended>> {
         if frame.is_exact || self.word != Word::Eight {
             return None;
         }
-        let [rex, op, to, n, rest @ ..] = self.load(frame.ip)?.to_le_bytes();
-        let ([0x48, 0x83, 0xc4], [0xc3, ..]) = ([rex, op, to], rest) else {
-            return None;
-        };
+        let n = arch::freed(self.load(frame.ip)?.to_le_bytes())?;
         let cfa = frame
             .sp
             .checked_add(n.into())?
             .checked_add(self.word.bytes())?;
-        if n > i8::MAX as u8 || !self.word.has(cfa) {
+        if !self.word.has(cfa) {
             return None;
         }
         let ip = self.load(cfa.wrapping_sub(self.word.bytes()));
@@ -322,7 +309,7 @@ impl<'a, M: Memory> Walk<'a, M> {
     /// Returns the code that a signal has interrupted.
     fn interrupted(&self, frame: &Frame, at: i32) -> Option<Frame> {
         let at = frame.sp.wrapping_add_signed(at.into());
-        let (fp, ip) = self.word.saved();
+        let (fp, ip) = arch::saved(self.word);
         let load = |from: i64| self.load(at.wrapping_add_signed(from));
         Some(Frame {
             ip: load(ip)?,

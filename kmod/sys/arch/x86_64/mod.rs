@@ -5,10 +5,16 @@
 
 pub mod program;
 pub mod regs;
+pub mod syscalls;
 
 use crate::bindings;
+use core::ops::Range;
 use dtrace_insn::x86_64::Segment;
 use regs::Regs;
+
+/// Where a program's text can be: nothing is mapped in the first page, and addresses of programs
+/// have at most 56 bits (Linux: `Documentation/arch/x86/x86_64/mm.rst`).
+pub const TEXT: Range<u64> = 4096..1 << 56;
 
 /// Returns the first address that no program can have.
 fn program_end() -> u64 {

@@ -69,6 +69,24 @@ impl Regs {
         unsafe { &*ptr.cast() }
     }
 
+    /// Makes registers of the kernel's code, for tests.
+    #[cfg(CONFIG_KUNIT = "y")]
+    pub fn in_kernel(ip: u64, sp: u64) -> Self {
+        // SAFETY: All bits are valid for registers.
+        let mut regs: bindings::pt_regs = unsafe { core::mem::zeroed() };
+        regs.ip = ip as usize;
+        regs.sp = sp as usize;
+        // The code segment of kernel mode.
+        regs.__bindgen_anon_1.cs = 0x10;
+        Self(regs)
+    }
+
+    /// Returns the registers that ftrace hands to a callback, which its structure begins with.
+    #[inline]
+    pub fn of_ftrace(fregs: *mut bindings::ftrace_regs) -> *mut bindings::pt_regs {
+        fregs.cast::<bindings::__arch_ftrace_regs>().cast()
+    }
+
     /// Returns the pointer for C functions.
     #[inline]
     pub fn as_ptr(&self) -> *const bindings::pt_regs {
@@ -112,7 +130,7 @@ impl Regs {
     /// Returns the arguments of the system call with which the registers entered the kernel,
     /// according to the convention of 32-bit programs.
     #[inline]
-    pub fn ia32_args(&self) -> [u64; 6] {
+    pub fn compat_args(&self) -> [u64; 6] {
         let r = &self.0;
         [r.bx, r.cx, r.dx, r.si, r.di, r.bp].map(|value| u64::from(value as u32))
     }
