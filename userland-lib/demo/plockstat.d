@@ -134,7 +134,7 @@ pid$target::pthread_rwlock_*wrlock:return
 	 * Either the lock was acquired, or the library has jumped to another function to acquire
 	 * it.
 	 */
-	self->jumped = uregs[R_RIP] != self->caller;
+	self->jumped = uregs[R_PC] != self->caller;
 	if (self->jumped || arg1 == 0) {
 		if (self->taken[self->lock]) {
 			self->again[self->lock]++;
