@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! ARCHITECTURE.md says what is true: the paths that it names exist, a folder imports what the map
-//! allows it, and `unsafe` stands where INV-39 says. And each side reads the options that are its
-//! own.
+//! allows it, and `unsafe` stands where INV-39 says. A processor is named where CONTRIBUTING.md
+//! says. And each side reads the options that are its own.
 
 use dtrace_uapi::option::{self, Opt};
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,6 +34,127 @@ const DOCUMENTS: [&str; 3] = ["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md"]
 const MODULES: [&str; 3] = ["kmod/framework", "kmod/providers", "kmod/sys"];
 /// The modules of that crate.
 const IN_KERNEL: [&str; 4] = ["bindings", "framework", "providers", "sys"];
+
+/// The folders whose code does not name a processor, outside of what CONTRIBUTING.md lists.
+const NEUTRAL: [&str; 4] = ["kmod", "uapi", "userland-lib", "dtrace-cmd"];
+/// Words that only x86 has. They are compared with the parts of an identifier between underscores,
+/// in small letters: the processor, its registers, bits of its registers and page tables, its
+/// instructions and exceptions, and what the kernel has for it alone.
+const WORDS: [&str; 68] = [
+    "x86",
+    "x64",
+    "x87",
+    "ia32",
+    "i386",
+    "386",
+    "amd64",
+    "rip",
+    "rsp",
+    "rbp",
+    "rax",
+    "rbx",
+    "rcx",
+    "rdx",
+    "rsi",
+    "rdi",
+    "eip",
+    "ebp",
+    "eax",
+    "ebx",
+    "ecx",
+    "edx",
+    "esi",
+    "edi",
+    "rflags",
+    "eflags",
+    "cr0",
+    "cr2",
+    "cr3",
+    "cr4",
+    "dr6",
+    "dr7",
+    "xmm",
+    "ymm",
+    "xmm0",
+    "ymm0",
+    "fsbase",
+    "gsbase",
+    "pcd",
+    "pwt",
+    "msr",
+    "rdmsr",
+    "rdmsrq",
+    "rdmsrl",
+    "wrmsr",
+    "wrmsrq",
+    "wrmsrl",
+    "rdtsc",
+    "cpuid",
+    "pushf",
+    "pushfq",
+    "popf",
+    "popfq",
+    "iretq",
+    "swapgs",
+    "sysret",
+    "savesegment",
+    "endbr",
+    "endbr64",
+    "nop5",
+    "nop10",
+    "int3",
+    "0xcc",
+    "blockstep",
+    "shstk",
+    "fixaddr",
+    "vsyscall",
+    "orc",
+];
+/// The same for whole identifiers.
+const IDENTIFIERS: [&str; 6] = [
+    "CALL_INSN_SIZE",
+    "JMP8_INSN_SIZE",
+    "JMP32_INSN_SIZE",
+    "unsafe_try_cmpxchg_user",
+    "_PAGE_USER",
+    "_PAGE_SPECIAL",
+];
+/// Members of the kernel's registers of x86 (`struct pt_regs`), behind `regs->` or `regs.`.
+const MEMBERS: [&str; 12] = [
+    "ax", "bx", "cx", "dx", "si", "di", "bp", "sp", "ip", "cs", "ss", "flags",
+];
+/// Headers below `asm/` that every architecture has.
+const EVERYWHERE: [&str; 2] = ["asm/irq_regs.h", "asm/syscall.h"];
+/// Files and folders where such words stand all the same: which word, if not all, and why.
+const EXCEPTIONS: [(&str, &str, &str); 7] = [
+    ("kmod/engine/src", "x87", "the format of C's `long double`"),
+    ("kmod/unwind/src/lib.rs", "x86", "names the module for it"),
+    (
+        "userland-lib/dlib/regs-x86_64.d",
+        "",
+        "uregs[]: each processor has such a file",
+    ),
+    (
+        "userland-lib/dlib/sched.d",
+        "x86",
+        "the kernel's structure with the socket of a CPU",
+    ),
+    (
+        "userland-lib/include/dtrace/site.h",
+        "x86",
+        "the header needs no other, and asks the compiler",
+    ),
+    (
+        "userland-lib/machine/src/unwind/stopped.rs",
+        "",
+        "tests alone: programs of this machine",
+    ),
+    (
+        "userland-lib/compiler/src/fixture.rs",
+        "x86",
+        "tests alone: code of a program",
+    ),
+];
 
 fn top() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -403,4 +524,148 @@ fn the_library_reads_the_other_options() {
     let others = options(|opt| opt.is_read() && !opt.is_kernels());
     let unread: Vec<_> = others.difference(&read).collect();
     assert_eq!(unread, Vec::<&String>::new());
+}
+
+/// Returns a source without its comments, and without the tests at its end.
+fn code_of(path: &str, source: &str) -> String {
+    let source = source.split("#[cfg(test)]\nmod tests {").next();
+    let mut rest = source.unwrap_or_default();
+    let mut code = String::new();
+    if !path.ends_with(".rs") {
+        while let Some((before, comment)) = rest.split_once("/*") {
+            code.push_str(before);
+            rest = comment.split_once("*/").map_or("", |(_, rest)| rest);
+        }
+    }
+    code.push_str(rest);
+    let is_d = path.ends_with(".d");
+    let lines = code.lines().map(|line| match is_d {
+        true => line,
+        false => line.split("//").next().unwrap_or_default(),
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Returns the words of x86 in a source.
+fn words_of(path: &str, source: &str) -> BTreeSet<String> {
+    let code = code_of(path, source);
+    let is_in_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut found = BTreeSet::new();
+    let names: BTreeSet<&str> = code.split(|c| !is_in_name(c)).collect();
+    for name in names {
+        let parts = name.split('_').map(str::to_ascii_lowercase);
+        found.extend(parts.filter(|part| WORDS.contains(&part.as_str())));
+        found.extend(IDENTIFIERS.contains(&name).then(|| name.to_owned()));
+    }
+    for start in ["regs->", "regs."] {
+        for (at, _) in code.match_indices(start) {
+            let member = first_names(&code[at + start.len()..])
+                .next()
+                .unwrap_or_default();
+            let is_call = code[at + start.len() + member.len()..].starts_with('(');
+            if MEMBERS.contains(&member) && !is_call {
+                found.insert(format!("{start}{member}"));
+            }
+        }
+    }
+    for (at, _) in code.match_indices("<asm/") {
+        let header = code[at + 1..].split('>').next().unwrap_or_default();
+        found.extend((!EVERYWHERE.contains(&header)).then(|| header.to_owned()));
+    }
+    // Programs that are traced, and their headers, have assembly.
+    if path.starts_with("kmod/") {
+        let assembly = ["asm!(", "asm volatile", "asm goto"];
+        found.extend(
+            assembly
+                .iter()
+                .filter(|text| code.contains(**text))
+                .map(|text| (*text).to_owned()),
+        );
+    }
+    found
+}
+
+#[test]
+fn processors_are_named_where_they_may_be() {
+    let text = read("CONTRIBUTING.md").replace("\n  ", " ");
+    let (_, rest) = text
+        .split_once("Lines that know a processor")
+        .expect("the rule");
+    let rule = rest.lines().next().unwrap_or_default();
+    let seam: Vec<&str> = quoted(rule).filter(|text| text.contains('/')).collect();
+    assert!(seam.contains(&"kmod/arch"), "{seam:?}");
+    let is_within = |file: &str, path: &str| file == path || file.starts_with(&format!("{path}/"));
+    let is_source = |file: &str| {
+        [".rs", ".c", ".h", ".S", ".d"]
+            .iter()
+            .any(|end| file.ends_with(end))
+    };
+    let mut needed = BTreeSet::new();
+    let mut wrong = Vec::new();
+    for file in NEUTRAL.iter().flat_map(|folder| files(folder)) {
+        let is_apart = is_test(&file) || seam.iter().any(|path| is_within(&file, path));
+        if is_apart || !is_source(&file) {
+            continue;
+        }
+        for word in words_of(&file, &read(&file)) {
+            let mut exceptions = EXCEPTIONS.iter();
+            let is_known = |(path, one, _): &(&str, &str, &str)| {
+                is_within(&file, path) && (word == *one || one.is_empty())
+            };
+            match exceptions.position(is_known) {
+                Some(n) => {
+                    needed.insert(n);
+                }
+                None => wrong.push(format!("{file}: {word}")),
+            }
+        }
+    }
+    assert_eq!(wrong, Vec::<String>::new());
+    // An exception that nobody needs is one that can go.
+    assert_eq!(needed.len(), EXCEPTIONS.len(), "{needed:?}");
+}
+
+#[test]
+fn what_only_x86_has_is_seen() {
+    let seen = |path: &str, source: &str| {
+        let found = words_of(path, source).into_iter();
+        found.collect::<Vec<_>>().join(" ")
+    };
+    for (path, source, words) in [
+        ("kmod/a.rs", "let a = c\"__x64_sys_read\"; // rip", "x64"),
+        ("kmod/a.rs", "let UINT32_T = print3(regs.ip());", ""),
+        (
+            "kmod/a.rs",
+            "regs.ip = 1;\n#[cfg(test)]\nmod tests {\nrip",
+            "regs.ip",
+        ),
+        (
+            "kmod/a.rs",
+            "unsafe { core::arch::asm!(\"pushfq\") }",
+            "asm!( pushfq",
+        ),
+        (
+            "kmod/a.c",
+            "if (event != DIE_INT3) /* cr3\n rip */ regs->di = 0;",
+            "int3 regs->di",
+        ),
+        (
+            "kmod/a.c",
+            "#include <asm/syscall.h>\n#include <asm/msr.h>",
+            "asm/msr.h msr",
+        ),
+        (
+            "kmod/a.h",
+            "#define A (B == 0xcc || CALL_INSN_SIZE)",
+            "0xcc CALL_INSN_SIZE",
+        ),
+        ("userland-lib/a.rs", "r_type == elf::R_X86_64_64", "x86"),
+        (
+            "userland-lib/a.d",
+            "((struct cpuinfo_x86 *)a) // no comment: rsp",
+            "rsp x86",
+        ),
+    ] {
+        assert_eq!(seen(path, source), words, "{source}");
+    }
 }
