@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* SPDX-FileCopyrightText: The DTrace for Linux authors */
 
-/* All headers of kmod/bindings that bindgen reads. */
+/* All headers of kmod/helpers that bindgen reads. */
 #include "clock.h"
 #include "common.h"
 #include "deferred.h"

@@ -3,7 +3,7 @@
 
 //! Locks that every consumer's calls need. A task that may decide about priorities
 //! (`CAP_SYS_NICE`), and a kernel thread, does not wait for the scheduling of a user: the holder of
-//! the lock inherits its priority meanwhile (INV-32, `bindings/common.c`).
+//! the lock inherits its priority meanwhile (INV-32, `helpers/common.c`).
 
 use crate::bindings;
 use core::cell::UnsafeCell;

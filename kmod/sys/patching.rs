@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 //! Workers that do, for users, what takes locks of the kernel that everybody needs (INV-32,
-//! `bindings/patching.c`).
+//! `helpers/patching.c`).
 
 use crate::bindings;
 use core::ffi::c_void;

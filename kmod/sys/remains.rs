@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! The mappings of processes that have ended (INV-16, `bindings/remains.c`).
+//! The mappings of processes that have ended (INV-16, `helpers/remains.c`).
 
 use super::tracepoint::{Attached, Hit};
 use crate::bindings;

@@ -4,7 +4,7 @@
 //! Functions that ftrace has patched. For programs that run in the VM.
 //!
 //! The module has some functions patched while nothing is enabled, for its breakpoints in processes
-//! (kmod/bindings/watch.c). Those that stay patched are not listed here; the others are unpatched a
+//! (kmod/helpers/watch.c). Those that stay patched are not listed here; the others are unpatched a
 //! while after the last breakpoint has gone, and [`settled`] waits for that.
 
 use crate::memory::read;

@@ -135,7 +135,7 @@ fn structures_for_translators_are_those_of_the_kernel_half() {
             "any=sk whole now=state resends rto",
         ),
     ] {
-        let c = members(&read(&format!("kmod/bindings/{header}.h")), structure);
+        let c = members(&read(&format!("kmod/helpers/{header}.h")), structure);
         let d = members(&read(&format!("userland-lib/dlib/{library}.d")), structure);
         let types = |members: &[(String, String)]| -> Vec<String> {
             members.iter().map(|(ty, _)| ty.clone()).collect()
@@ -156,7 +156,7 @@ fn structures_for_translators_are_those_of_the_kernel_half() {
 #[test]
 fn flags_of_transfers_are_those_of_the_library() {
     let (header, library) = (
-        read("kmod/bindings/places.h"),
+        read("kmod/helpers/places.h"),
         read("userland-lib/dlib/io.d"),
     );
     let number = |text: &str| {
@@ -313,8 +313,8 @@ fn parameters() -> BTreeMap<String, Option<u64>> {
         let default = number(between(param, "default: ", ","));
         found.insert(name.trim().to_owned(), default);
     }
-    for name in stems("kmod/bindings", ".c") {
-        let source = read(&format!("kmod/bindings/{name}.c"));
+    for name in stems("kmod/helpers", ".c") {
+        let source = read(&format!("kmod/helpers/{name}.c"));
         for rest in source.split("\nmodule_param(").skip(1) {
             let name = rest.split(',').next().unwrap_or_default();
             let value = source.split_once(&format!(" {name} = "));

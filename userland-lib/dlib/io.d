@@ -16,7 +16,7 @@ inline int B_READ = 0x00000040;
 inline int B_WRITE = 0x00000100;
 inline int B_ASYNC = 0x00000400;
 
-/* A request as the provider io passes it. kmod/bindings/places.h has the same layout. */
+/* A request as the provider io passes it. kmod/helpers/places.h has the same layout. */
 typedef struct dtrace_io {
 	struct bio *io_bio;
 	struct block_device *io_bdev;

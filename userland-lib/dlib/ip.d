@@ -61,7 +61,7 @@ typedef struct ipinfo {
 	string ip_daddr;	/* destination address */
 } ipinfo_t;
 
-/* A packet as the providers ip, tcp and udp pass it. kmod/bindings/net.h has the same layout. */
+/* A packet as the providers ip, tcp and udp pass it. kmod/helpers/net.h has the same layout. */
 typedef struct dtrace_ip {
 	void *ip_header;
 	void *ip_source;

@@ -158,7 +158,7 @@ translator tcpsinfo_t < struct tcp_sock *T > {
 };
 
 /*
- * One end of a connection as the provider passes it. kmod/bindings/net.h has the same layout.
+ * One end of a connection as the provider passes it. kmod/helpers/net.h has the same layout.
  * Through the first pointer only the part that all kinds of sockets share (struct sock_common) may
  * be read; through the second one, if it is not NULL, the whole socket.
  */

@@ -9,7 +9,7 @@
 //! where its socket is still known. No function sees everything that TCP receives: the way of a
 //! segment depends on the state of its connection.
 //!
-//! What a place passes is read like any address, by `bindings/net.c`: if an argument is not what it
+//! What a place passes is read like any address, by `helpers/net.c`: if an argument is not what it
 //! should be, there is no event.
 
 use super::{At, Call};

@@ -4,8 +4,8 @@
 //! Unwind tables, by which the stacks of programs are walked (INV-12).
 //!
 //! Tables belong to files and are shared: all consumers use a table that one of them has made
-//! (`bindings/unwind.c`). [`walk`] has the walk, [`known`] what it knows about text, and [`steps`]
-//! the steps that were taken earlier, which `bindings/follow.c` keeps (INV-13).
+//! (`helpers/unwind.c`). [`walk`] has the walk, [`known`] what it knows about text, and [`steps`]
+//! the steps that were taken earlier, which `helpers/follow.c` keeps (INV-13).
 
 mod known;
 mod steps;

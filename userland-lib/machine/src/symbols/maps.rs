@@ -12,7 +12,7 @@ const DELETED: &str = " (deleted)";
 pub(super) const VDSO: &str = "[vdso]";
 /// Prefix of the paths of files that exist only in memory (`memfd_create`).
 const MEMORY: &str = "/memfd:";
-/// Path of the area from which a process executes the slots of its probes: `kmod/bindings/areas.c`.
+/// Path of the area from which a process executes the slots of its probes: `kmod/helpers/areas.c`.
 const AREA: &str = "/dtrace-slots";
 
 /// What a mapping is backed by.
