@@ -13,14 +13,13 @@ mod host;
 mod instructions;
 mod registers;
 #[cfg(not(target_arch = "x86_64"))]
-mod unknown;
+#[path = "unknown.rs"]
+pub mod stopped;
 mod x86_64;
 
 pub use host::HOST;
 pub use instructions::{Instructions, LONGEST};
 pub use registers::Registers;
-#[cfg(not(target_arch = "x86_64"))]
-pub use unknown as stopped;
 #[cfg(target_arch = "x86_64")]
 pub use x86_64::stopped;
 
