@@ -191,9 +191,8 @@ impl ConsumerOptions {
     /// defaults here.
     pub(super) fn adopt(&mut self, saved: &BTreeMap<String, u64>) {
         for row in ROWS {
-            match (saved.get(row.name), (row.saved)(self)) {
-                (Some(number), None) => (row.adopt)(self, *number),
-                _ => {}
+            if let (Some(number), None) = (saved.get(row.name), (row.saved)(self)) {
+                (row.adopt)(self, *number);
             }
         }
     }
