@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! A shop that sells an item every tenth of a second: shop-rust [TIMES].
+//! A shop that sells an item every tenth of a second: `shop-rust [TIMES]`.
 
 use probe::{probe, probe_lazy};
 use std::ffi::{CStr, CString};
