@@ -318,6 +318,20 @@ mod tests {
     }
 
     #[test]
+    fn an_aggregation_has_its_keys_as_they_were_written_first() {
+        let mut compiler = Compiler::new(&Nowhere);
+        let mut compile = |text| compiler.compile(&Source::argument(text), &Settings::default());
+        let first = "BEGIN { @a[execname, pid +\n\t1, \"x\"] = count(); @b = sum(1); }";
+        let first = compile(first).expect("the first");
+        assert_eq!(first.aggs[0].keys, ["execname", "pid + 1", "\"x\""]);
+        assert!(first.aggs[1].keys.is_empty());
+        let second = compile("END { @a[probefunc, 2, \"y\"] = count(); @d[stack(3)] = max(1); }");
+        let aggs = second.expect("the second").aggs;
+        assert_eq!(aggs[0].keys, first.aggs[0].keys);
+        assert_eq!(aggs[2].keys, ["stack(3)"]);
+    }
+
+    #[test]
     fn what_one_program_declares_the_next_one_knows() {
         let mut compiler = Compiler::new(&Nowhere);
         let mut compile = |text| compiler.compile(&Source::argument(text), &Settings::default());

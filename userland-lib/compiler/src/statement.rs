@@ -140,6 +140,8 @@ pub struct AggVar {
     pub name: String,
     /// The aggregating function.
     pub func: Action,
+    /// The expressions of its keys, as its first use has them.
+    pub keys: Vec<String>,
 }
 
 /// The number of a consumer's first statement; 0 means "no statement".

@@ -35,6 +35,8 @@ pub struct Known {
     pub arg: u64,
     /// Types of its keys.
     pub keys: Vec<Ty>,
+    /// The expressions of its keys, as the first use has them.
+    pub written: Vec<String>,
 }
 
 impl Known {
@@ -264,14 +266,15 @@ impl Sema<'_, '_> {
             .find(|known| known.name == wanted)
         else {
             let id = self.state.aggregations.len() as AggVarId + 1;
-            let keys = keys.to_vec();
-            self.state.aggregations.push(Known {
+            let known = Known {
                 id,
                 name: wanted.to_owned(),
                 func,
                 arg,
-                keys,
-            });
+                keys: keys.to_vec(),
+                written: written.iter().map(|key| self.text_of(key)).collect(),
+            };
+            self.state.aggregations.push(known);
             return Ok(id);
         };
         if known.func != func {
@@ -310,5 +313,11 @@ impl Sema<'_, '_> {
             }
         }
         Ok(known.id)
+    }
+
+    /// Returns the text of an expression, on one line.
+    fn text_of(&self, expr: &ast::Expr) -> String {
+        let words = self.source.slice(expr.span).split_whitespace();
+        words.collect::<Vec<_>>().join(" ")
     }
 }

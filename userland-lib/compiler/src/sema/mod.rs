@@ -67,6 +67,8 @@ mod tests;
 #[cfg(test)]
 mod type_tests;
 
+pub use aggfunc::name as function_name;
+
 use crate::compile::{ProbeSpec, Settings};
 use crate::diag::{Diagnostic, Result};
 use crate::hir;
@@ -140,6 +142,7 @@ struct Sema<'a, 'w> {
     state: &'a mut State<'w>,
     world: &'w dyn World,
     settings: &'a Settings,
+    source: &'a Source,
     /// The program as far as it is not code.
     program: Program,
     /// Its clauses so far.
@@ -185,6 +188,7 @@ pub(crate) fn check<'w>(
         state,
         world,
         settings,
+        source,
         program,
         clauses: Vec::new(),
         is_library,
@@ -221,6 +225,7 @@ pub(crate) fn check<'w>(
             id: known.id,
             name: known.name.clone(),
             func: known.func,
+            keys: known.written.clone(),
         })
         .collect();
     Ok(hir::Program {
