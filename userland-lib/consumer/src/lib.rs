@@ -8,6 +8,7 @@
 pub mod aggregate;
 pub mod consume;
 pub mod device;
+pub mod stack;
 pub mod symbolizer;
 #[cfg(any(test, feature = "fixture"))]
 pub mod testing;

@@ -3,23 +3,15 @@
 
 //! Stacks: an indented line for each frame.
 //!
-//! A stack ends at its first address of zero. If the caller of a user stack's last frame was not
-//! found, a line says so. A user stack may have frames of interpreted code behind its addresses.
-//! They are printed in brackets below the frame of the evaluator that executes them. Functions that
+//! If the caller of a user stack's last frame was not found, a line says so. Frames of interpreted
+//! code are printed in brackets below the frame of the evaluator that executes them. Functions that
 //! the compiler inlined into a frame's function are not frames; with the option `inlines` they have
 //! lines of their own above the frame, marked as inlined.
-//!
-//! A stack that is a D value begins with a head that names its owner and depth. The D program can
-//! change the head. If its depth exceeds the recorded addresses, only these are printed.
 
 use super::pad::{self, Spec};
 use super::{symbol, Renderer};
-use dtrace_consumer::symbolizer::Location;
-use dtrace_consumer::value::{words, Datum, Kind};
-
-use dtrace_uapi::interp::Word;
-use dtrace_uapi::types::{StackHead, STACK_GUESSED, STACK_LOST, STACK_NOWHERE};
-use zerocopy::FromBytes;
+use dtrace_consumer::stack::{frames, Frame, Native};
+use dtrace_consumer::value::Datum;
 
 /// Indentation of a frame unless `stackindent` is set, columns.
 const INDENT: usize = 14;
@@ -44,151 +36,48 @@ impl Renderer<'_> {
             spec: spec.copied().unwrap_or_default(),
         };
         out.push(b'\n');
-        match datum.kind {
-            Kind::Ustack => self.user_frames(out, datum.data, &layout),
-            Kind::StackValue => self.value_frames(out, datum.data, &layout),
-            _ => self.kernel_frames(out, words(datum.data), &layout),
-        }
-    }
-
-    fn kernel_frames(&self, out: &mut Vec<u8>, pcs: impl Iterator<Item = u64>, layout: &Layout) {
-        for pc in pcs.take_while(|&pc| pc != 0) {
-            let text = symbol::address(pc, self.kernel(pc).as_ref());
-            layout.line(out, text.as_bytes());
-        }
-    }
-
-    fn value_frames(&self, out: &mut Vec<u8>, data: &[u8], layout: &Layout) {
-        let Ok((head, pcs)) = StackHead::read_from_prefix(data) else {
-            return;
-        };
-        let depth = head.depth as usize;
-        if head.is_user == 0 {
-            return self.kernel_frames(out, words(pcs).take(depth), layout);
-        }
-        // `depth` does not count the mark of a caller that was not found.
-        let is_more = words(pcs).nth(depth) == Some(STACK_LOST);
-        let pcs = words(pcs).take(depth.saturating_add(is_more.into()));
-        for (number, pc) in pcs.take_while(|&pc| pc != 0).enumerate() {
-            self.user_lines(out, (head.pid, pc, number), layout);
-        }
-    }
-
-    fn user_frames(&self, out: &mut Vec<u8>, data: &[u8], layout: &Layout) {
-        let mut all = words(data);
-        let Some(pid) = all.next() else {
-            return;
-        };
-        let all = all.take_while(|&word| word != 0);
-        let pcs = all.clone().take_while(|word| Word::decode(*word).is_none());
-        let mut interpreted = all.filter_map(Word::decode).peekable();
-        for (number, pc) in pcs.enumerate() {
-            self.user_lines(out, (pid as u32, pc, number), layout);
-            while let Some(word) = interpreted.next_if(|word| usize::from(word.native) <= number) {
-                let text = self.symbols.interpreted(pid as u32, word);
-                let text = text.unwrap_or_else(|| "?".to_owned());
-                layout.line(out, format!("  [ {text} ]").as_bytes());
+        for frame in frames(datum) {
+            match frame {
+                Frame::Native(native) => self.native(out, &native, &layout),
+                Frame::Interpreted(pid, word) => {
+                    let text = self.symbols.interpreted(pid, word);
+                    let text = text.unwrap_or_else(|| "?".to_owned());
+                    layout.line(out, format!("  [ {text} ]").as_bytes());
+                }
+                Frame::Lost => layout.line(out, LOST.as_bytes()),
             }
         }
     }
 
-    /// Appends the lines of the frame `at`: process, address, and number of the frame from the
-    /// innermost, 0.
-    fn user_lines(&self, out: &mut Vec<u8>, at: (u32, u64, usize), layout: &Layout) {
-        let (pid, pc, number) = at;
-        if pc == STACK_LOST {
-            return layout.line(out, LOST.as_bytes());
+    /// Appends the lines of a frame of native code.
+    fn native(&self, out: &mut Vec<u8>, native: &Native, layout: &Layout) {
+        let mut text = self.named(out, native, layout);
+        if native.is_guess {
+            text.push_str(GUESSED);
         }
-        let is_guess = pc & STACK_NOWHERE == STACK_GUESSED;
-        let at = match pc {
-            // The mark alone: the process was interrupted at address 0.
-            STACK_NOWHERE => 0,
-            _ if is_guess => pc & !STACK_GUESSED,
-            _ => pc,
-        };
-        let at = (pid, at, number);
-        let mut frame = self.user_frame(at);
-        self.inlined(out, at, &frame, layout);
-        if is_guess {
-            frame.text.push_str(GUESSED);
-        }
-        layout.line(out, frame.text.as_bytes());
+        layout.line(out, text.as_bytes());
     }
 
-    /// Returns a user frame, given as in [`user_lines`](Self::user_lines).
-    fn user_frame(&self, (pid, pc, number): (u32, u64, usize)) -> Frame {
-        let build = (self.style.build_ids).then(|| self.symbols.build(pid, pc));
+    /// Returns the text of a frame. Appends a line for each function that is inlined there before,
+    /// unless the text does not name the program or library.
+    fn named(&self, out: &mut Vec<u8>, native: &Native, layout: &Layout) -> String {
+        let build = (self.style.build_ids).then(|| native.build(self.symbols));
         if let Some((id, offset)) = build.flatten() {
-            return Frame {
-                text: format!("{id}+{offset:#x}"),
-                object: None,
-            };
+            return format!("{id}+{offset:#x}");
         }
-        let location = match number {
-            0 => self.user(Some(pid), pc),
-            _ => self.user_caller(pid, pc),
-        };
-        Frame {
-            text: symbol::address(pc, location.as_ref()),
-            object: location.map(|location| location.object),
-        }
-    }
-
-    /// Resolves a return address. A call that never returns may be the last instruction of its
-    /// function. Then the return address is behind that function: outside of any function, or at
-    /// the start of the next. In these cases the function of the call itself is returned.
-    fn user_caller(&self, pid: u32, pc: u64) -> Option<Location> {
-        let location = self.user(Some(pid), pc)?;
-        if location
-            .symbol
-            .as_ref()
-            .is_some_and(|(_, offset)| *offset != 0)
-        {
-            return Some(location);
-        }
-        let call = self.user(Some(pid), pc.wrapping_sub(1));
-        match call.filter(|call| call.object == location.object) {
-            Some(Location {
-                object,
-                symbol: Some((name, offset)),
-            }) => Some(Location {
-                object,
-                symbol: Some((name, offset + 1)),
-            }),
-            _ => Some(location),
-        }
-    }
-
-    /// Appends a line for each function that is inlined at a user frame, given as in
-    /// [`user_lines`](Self::user_lines).
-    fn inlined(
-        &self,
-        out: &mut Vec<u8>,
-        (pid, pc, number): (u32, u64, usize),
-        frame: &Frame,
-        layout: &Layout,
-    ) {
-        let Some(object) = frame.object.as_ref().filter(|_| self.style.inlines) else {
-            return;
-        };
-        // A call may be the last instruction of an inlined function: look up the call, not the
-        // return address.
-        let at = if number == 0 { pc } else { pc.wrapping_sub(1) };
-        for inlined in self.symbols.inlined(pid, at).iter() {
-            let mut text = format!("{object}`{} [inlined]", self.name(&inlined.name));
-            if let Some((file, line)) = &inlined.source {
-                text.push_str(&format!(" at {file}:{line}"));
+        let location = self.shown(native.location(self.symbols));
+        if let Some(location) = location.as_ref().filter(|_| self.style.inlines) {
+            let object = &location.object;
+            for inlined in native.inlined(self.symbols).iter() {
+                let mut text = format!("{object}`{} [inlined]", self.name(&inlined.name));
+                if let Some((file, line)) = &inlined.source {
+                    text.push_str(&format!(" at {file}:{line}"));
+                }
+                layout.line(out, text.as_bytes());
             }
-            layout.line(out, text.as_bytes());
         }
+        symbol::address(native.address, location.as_ref())
     }
-}
-
-/// A user frame.
-struct Frame {
-    text: String,
-    /// The program or library that contains it, if the text names that.
-    object: Option<String>,
 }
 
 /// Indentation and padding of a stack's lines.
@@ -213,6 +102,9 @@ mod tests {
     };
     use super::*;
     use dtrace_compiler::format::Flags;
+    use dtrace_consumer::value::Kind;
+    use dtrace_uapi::interp::Word;
+    use dtrace_uapi::types::{StackHead, STACK_GUESSED, STACK_LOST, STACK_NOWHERE};
     use expect_test::{expect, Expect};
     use zerocopy::IntoBytes;
 

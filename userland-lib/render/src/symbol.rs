@@ -54,7 +54,8 @@ impl Renderer<'_> {
         self.shown(self.symbols.user(pid, pc))
     }
 
-    fn shown(&self, location: Option<Location>) -> Option<Location> {
+    /// Returns a location whose symbol is demangled unless the options say otherwise.
+    pub(super) fn shown(&self, location: Option<Location>) -> Option<Location> {
         let mut location = location?;
         if let Some((name, _)) = &mut location.symbol {
             if let Cow::Owned(whole) = self.name(name) {
