@@ -22,6 +22,16 @@ pub enum Label {
     Within(i64),
 }
 
+impl Label {
+    /// The value that is named, if it belongs to the bucket.
+    fn first(self) -> Option<i64> {
+        match self {
+            Self::Value(value) | Self::AtLeast(value) | Self::AtMost(value) => Some(value),
+            Self::Below(_) | Self::Within(_) => None,
+        }
+    }
+}
+
 /// A bucket of a distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bucket {
@@ -42,6 +52,47 @@ impl Bucket {
             Label::Within(_) => 0,
         }
     }
+}
+
+/// A bucket of a distribution by the values that it holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    /// The least value; `None` if the bucket holds all that are less than the greatest.
+    pub min: Option<i64>,
+    /// The greatest value; `None` if the bucket holds all that are greater than the least.
+    pub max: Option<i64>,
+    /// The sum of its increments.
+    pub count: i64,
+}
+
+/// Returns the buckets of an aggregation's data by the values that they hold; `None` as
+/// [`buckets`].
+pub fn ranges(func: Action, words: &[u64]) -> Option<Vec<Range>> {
+    let buckets = buckets(func, words)?;
+    let is_mirrored = func != Action::Lquantize;
+    let range = |(at, bucket): (usize, &Bucket)| {
+        let before = at.checked_sub(1).and_then(|at| buckets.get(at));
+        let (min, max) = match bucket.label {
+            Label::Below(value) => (None, Some(value - 1)),
+            Label::AtMost(value) => (None, Some(value)),
+            Label::AtLeast(value) => (Some(value), None),
+            Label::Within(value) => (Some(1 - value), Some(value - 1)),
+            Label::Value(value) if value < 0 && is_mirrored => {
+                let above = before.and_then(|bucket| bucket.label.first());
+                (Some(above.map_or(i64::MIN, |above| above + 1)), Some(value))
+            }
+            Label::Value(value) => {
+                let next = buckets.get(at + 1).and_then(|next| next.label.first());
+                (Some(value), Some(next.map_or(i64::MAX, |next| next - 1)))
+            }
+        };
+        Range {
+            min,
+            max,
+            count: bucket.count,
+        }
+    };
+    Some(buckets.iter().enumerate().map(range).collect())
 }
 
 /// Returns the buckets of an aggregation's data; `None` if it is not a distribution, or size or
@@ -102,6 +153,44 @@ fn llquantize_labels(parameters: Llquantize) -> Vec<Label> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dtrace_uapi::action::quantize_bucket;
+
+    /// Checks that the ranges of buckets follow one another, and that both ends of each are in the
+    /// bucket.
+    fn check(func: Action, words: &[u64], bucket: impl Fn(i64) -> usize) {
+        let ranges = ranges(func, words).expect("buckets");
+        for (at, range) in ranges.iter().enumerate() {
+            let (min, max) = (range.min.unwrap_or(i64::MIN), range.max.unwrap_or(i64::MAX));
+            assert!(min <= max, "{at} {range:?}");
+            assert_eq!((bucket(min), bucket(max)), (at, at), "{range:?}");
+            if let Some(next) = ranges.get(at + 1) {
+                assert_eq!(next.min, Some(max + 1), "{range:?} {next:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn ranges_hold_what_the_kernel_counts_in_them() {
+        check(Action::Quantize, &[0; QUANTIZE_NBUCKETS], quantize_bucket);
+        for (base, step, levels) in [(0, 10, 5), (-100, 7, 20), (i32::MIN, u16::MAX, 1)] {
+            let parameters = Lquantize { base, step, levels };
+            let mut words = vec![0; parameters.words()];
+            words[0] = parameters.pack();
+            check(Action::Lquantize, &words, |value| parameters.bucket(value));
+        }
+        for (factor, low, high, nsteps) in [(10, 0, 6, 20), (2, 3, 20, 8), (10, 2, 17, 10)] {
+            let parameters = Llquantize {
+                factor,
+                low,
+                high,
+                nsteps,
+            };
+            let mut words = vec![0; parameters.words()];
+            words[0] = parameters.pack();
+            check(Action::Llquantize, &words, |value| parameters.bucket(value));
+        }
+        assert_eq!(ranges(Action::Count, &[1]), None);
+    }
 
     #[test]
     fn the_labels_of_llquantize_agree_with_its_buckets() {

@@ -33,6 +33,7 @@ pub use sort::Sort;
 pub use sort::{joined, sorted};
 pub use value::divide;
 use value::{average, stddev};
+pub use value::{precise_average, precise_stddev, sum_of_squares};
 
 /// The error for a row that cannot be merged.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
@@ -89,6 +90,8 @@ pub struct Aggregation {
     rows: HashMap<Vec<Key>, Row>,
     normal: u64,
     printed: bool,
+    name: String,
+    keys: Vec<String>,
 }
 
 impl Aggregation {
@@ -99,7 +102,20 @@ impl Aggregation {
             rows: HashMap::new(),
             normal: 1,
             printed: false,
+            name: String::new(),
+            keys: Vec::new(),
         }
+    }
+
+    /// Returns the variable's name, without `@`; `_` for the anonymous aggregation. Empty if it is
+    /// not known.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the expressions of the keys, as the program has them. None if they are not known.
+    pub fn keys(&self) -> &[String] {
+        &self.keys
     }
 
     /// Returns the aggregating function.
@@ -156,6 +172,24 @@ impl Aggregations {
         self.by_id
             .entry(id)
             .or_insert_with(|| Aggregation::new(func, arg));
+    }
+
+    /// Names an aggregation that was declared, and describes its keys.
+    pub fn describe(&mut self, id: AggVarId, name: &str, keys: &[String]) {
+        if let Some(aggregation) = self.by_id.get_mut(&id) {
+            name.clone_into(&mut aggregation.name);
+            aggregation.keys = keys.to_vec();
+        }
+    }
+
+    /// Returns all aggregations, in the order of their ids.
+    pub fn all(&self) -> impl Iterator<Item = &Aggregation> {
+        self.by_id.values()
+    }
+
+    /// Returns all aggregations with their ids, in the order of these.
+    pub fn named(&self) -> impl Iterator<Item = (AggVarId, &Aggregation)> {
+        self.by_id.iter().map(|(id, known)| (*id, known))
     }
 
     /// Returns the aggregation `id`.
@@ -351,6 +385,18 @@ mod tests {
         let mut firsts: Vec<_> = rows.map(|(_, row)| row.words[0] as i64).collect();
         firsts.sort_unstable();
         firsts
+    }
+
+    #[test]
+    fn what_was_declared_gets_a_name() {
+        let mut aggs = Aggregations::default();
+        aggs.describe(1, "gone", &[]);
+        aggs.declare(1, Action::Count, 0);
+        assert_eq!(aggs.get(1).unwrap().name(), "");
+        aggs.describe(1, "a", &["pid".to_owned()]);
+        add(&mut aggs, Action::Count, 1, &[2]);
+        let all: Vec<_> = aggs.all().map(|agg| (agg.name(), agg.keys())).collect();
+        assert_eq!(all, [("a", &["pid".to_owned()][..])]);
     }
 
     #[test]

@@ -105,6 +105,48 @@ pub fn stddev(words: &[u64], normal: u64) -> u64 {
     mean_square.saturating_sub(mean * mean).isqrt() as u64
 }
 
+/// Returns the mean of data of `avg()` or `stddev()`, normalised and not rounded; `None` without
+/// values.
+pub fn precise_average(words: &[u64], normal: u64) -> Option<f64> {
+    match *words {
+        [count, sum, ..] if count != 0 => {
+            Some(sum as i64 as f64 / count as f64 / normal.max(1) as f64)
+        }
+        _ => None,
+    }
+}
+
+/// Returns the standard deviation of data of `stddev()`, normalised and not rounded; `None` without
+/// values.
+pub fn precise_stddev(words: &[u64], normal: u64) -> Option<f64> {
+    let [count, sum, low, high] = *words else {
+        return None;
+    };
+    if count == 0 {
+        return None;
+    }
+    let (squares, sum) = (wide(low, high), u128::from((sum as i64).unsigned_abs()));
+    // count² × the variance, exactly unless it exceeds 128 bits.
+    let exact = squares.checked_mul(count.into()).zip(sum.checked_pow(2));
+    let deviation = match exact {
+        Some((squares, sum)) => (squares.saturating_sub(sum) as f64).sqrt() / count as f64,
+        None => {
+            let mean = sum as f64 / count as f64;
+            let variance = squares as f64 / count as f64 - mean * mean;
+            variance.max(0.0).sqrt()
+        }
+    };
+    Some(deviation / normal.max(1) as f64)
+}
+
+/// Returns the sum of the squares in data of `stddev()`.
+pub fn sum_of_squares(words: &[u64]) -> Option<u128> {
+    match *words {
+        [_, _, low, high] => Some(wide(low, high)),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -130,6 +172,22 @@ mod tests {
         assert_eq!(stddev_of(&[-20, 20], 10), 2);
         assert_eq!(stddev_of(&[i64::MIN], 1), 0);
         assert_eq!(stddev_of(&[i64::MAX, -i64::MAX], 1), i64::MAX as u64);
+    }
+
+    #[test]
+    fn precise_results_are_not_rounded() {
+        assert_eq!(precise_average(&[4, 50], 1), Some(12.5));
+        assert_eq!(precise_average(&[4, -50i64 as u64], 5), Some(-2.5));
+        assert_eq!(precise_average(&[0, 7], 1), None);
+        // 1 and 2: the variance is a quarter.
+        assert_eq!(precise_stddev(&[2, 3, 5, 0], 1), Some(0.5));
+        assert_eq!(precise_stddev(&[2, 3, 5, 0], 5), Some(0.1));
+        assert_eq!(precise_stddev(&[0, 0, 0, 0], 1), None);
+        assert_eq!(precise_stddev(&[1], 1), None);
+        let square = u128::from(i64::MAX as u64).pow(2);
+        let words = [u64::MAX, 0, square as u64, (square >> 64) as u64];
+        assert!(precise_stddev(&words, 1).is_some_and(f64::is_finite));
+        assert_eq!(sum_of_squares(&words), Some(square));
     }
 
     #[test]
