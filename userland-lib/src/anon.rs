@@ -36,6 +36,10 @@ pub struct Meaning {
     pub statements: Vec<Statement>,
     /// The aggregations: variable, number of the function, and its argument.
     pub aggregations: Vec<(AggVarId, u32, u64)>,
+    /// The names of the variables, and the expressions of their keys. None in files of earlier
+    /// versions.
+    #[serde(default)]
+    pub variables: Vec<(AggVarId, String, Vec<String>)>,
 }
 
 /// Why a file has no usable meaning.
@@ -127,6 +131,7 @@ mod tests {
                 Statement::Error,
             ],
             aggregations: vec![(2, 0x708, u64::MAX)],
+            variables: vec![(2, "lat".into(), vec!["execname".into()])],
         }
     }
 
@@ -152,6 +157,14 @@ mod tests {
                 "{why}"
             );
         }
+        // A file of an earlier version does not name its aggregations.
+        let mut earlier = serde_json::to_value(meaning()).expect("JSON");
+        earlier
+            .as_object_mut()
+            .expect("an object")
+            .remove("variables");
+        let earlier = dof::emit_comment(earlier.to_string().as_bytes());
+        assert!(read(&earlier).expect("a meaning").variables.is_empty());
         // A format that the parser rejects is also rejected when it comes from a file.
         let good = serde_json::to_string(&meaning()).expect("JSON");
         let bad = good.replace("%Y", "%y");

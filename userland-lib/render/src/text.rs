@@ -14,7 +14,7 @@ use dtrace_compiler::format::Format;
 use dtrace_compiler::options::{Encoding, Frames, Options};
 use dtrace_consumer::aggregate::{Aggregations, Sort};
 use dtrace_consumer::consume::{
-    Args, EnabledProbe, Event, Head, Receiver, Refused, Surroundings, Value,
+    Args, EnabledProbe, End, Event, Head, Receiver, Refused, Spoken, Start, Surroundings, Value,
 };
 use dtrace_uapi::option::Opt;
 use std::ffi::{OsStr, OsString};
@@ -176,6 +176,14 @@ impl Receiver for Printer<'_> {
         };
     }
 
+    fn start(&mut self, _start: &Start<'_>) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn finish(&mut self, _end: &End) -> io::Result<()> {
+        Ok(())
+    }
+
     fn begin(&mut self, head: &Head<'_>) -> io::Result<()> {
         self.text.pending.clear();
         // A clause that is split by conditions has a record for each part, but only one line.
@@ -221,7 +229,9 @@ impl Receiver for Printer<'_> {
                 self.write_pending()
                     .and_then(|()| self.flush())
                     .map_err(Refused::Output)?;
-                around.run(&command?).map_err(Refused::Value)?;
+                around
+                    .run(&command?, Spoken::Output)
+                    .map_err(Refused::Value)?;
             }
             Value::Freopen(format, args) => {
                 let path = self.text.formatted(around, format, args);
@@ -235,6 +245,7 @@ impl Receiver for Printer<'_> {
                 truncated
                     .map_err(|error| Refused::Value(format!("failed to ftruncate(): {error}")))?;
             }
+            Value::Exit(_) => {}
         }
         Ok(())
     }

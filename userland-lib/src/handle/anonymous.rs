@@ -40,7 +40,11 @@ impl Handle<'_> {
         let mut options = self.options.for_kernel();
         options.retain(|(opt, _)| *opt != Opt::Grabanon);
         let programs = programs.iter().copied().chain([&faults]);
+        let variables = self.consumer.aggregations().named();
         let meaning = Meaning {
+            variables: variables
+                .map(|(var, known)| (var, known.name().to_owned(), known.keys().to_vec()))
+                .collect(),
             options: self.options.saved(),
             statements: self.statements.clone(),
             aggregations: programs
@@ -69,6 +73,9 @@ impl Handle<'_> {
             if let Some(func) = Action::from_raw(func).filter(|func| func.is_aggregation()) {
                 self.consumer.declare(var, func, arg);
             }
+        }
+        for (var, name, keys) in &meaning.variables {
+            self.consumer.describe(*var, name, keys);
         }
         Ok(cpu)
     }

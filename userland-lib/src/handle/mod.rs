@@ -45,7 +45,10 @@ use dtrace_compiler::options::{OptionError, Options, Setter, HOLDTIME_DEFAULT};
 use dtrace_compiler::program::Program;
 use dtrace_compiler::source::Source;
 use dtrace_compiler::statement::Statement;
-use dtrace_consumer::consume::{until_readable, Consumer, Context, Event, Places, Receiver};
+use dtrace_consumer::consume::{
+    until_readable, ConsumeError, Consumer, Context, End, Event, Places, Receiver, Start, System,
+    Traced,
+};
 use dtrace_consumer::device::{older, Device};
 use dtrace_machine::proc::Target;
 use dtrace_types::{Container, DataModel, TypeSource, VMLINUX};
@@ -244,6 +247,9 @@ impl<'w> Handle<'w> {
         for (var, func, arg) in anonymous::aggregations(&program) {
             self.consumer.declare(var, func, arg);
         }
+        for known in &program.aggs {
+            self.consumer.describe(known.id, &known.name, &known.keys);
+        }
         Ok(program)
     }
 
@@ -396,6 +402,22 @@ impl<'w> Handle<'w> {
             target.release()?;
         }
         Ok(())
+    }
+
+    /// Tells a receiver that tracing has begun, by [`go`](Self::go), and with which programs.
+    pub fn tell_start(&self, programs: &[Traced], to: &mut dyn Receiver) -> Result<(), Error> {
+        let told = to.start(&Start {
+            system: &System::now(),
+            programs,
+            aggregations: self.consumer.aggregations(),
+        });
+        Ok(told.map_err(ConsumeError::Output)?)
+    }
+
+    /// Tells a receiver that tracing has ended and that it has got everything.
+    pub fn tell_end(&self, to: &mut dyn Receiver) -> Result<(), Error> {
+        let status = self.exit_status();
+        Ok(to.finish(&End { status }).map_err(ConsumeError::Output)?)
     }
 
     /// Passes the aggregations on, at the end of tracing.

@@ -7,6 +7,7 @@
 //! `dtrace: `.
 
 use super::layout::{EnabledProbe, ProbeName};
+use super::places::Place;
 use dtrace_machine::proc::Ended;
 use dtrace_uapi::fault::Fault;
 use dtrace_uapi::ioctl::Status;
@@ -19,8 +20,8 @@ use std::rc::Rc;
 pub enum Event {
     /// A fault in probe context.
     Fault(Faulted),
-    /// The source location and the expression of the last fault.
-    Place(String),
+    /// The source location and the expression of the last fault, which [`Faulted`] has as well.
+    Place(Place),
     /// Records, aggregations or variables were dropped.
     Drop(Drops),
     /// Probes that could not be made or kept: what they would have recorded is missing.
@@ -33,6 +34,8 @@ pub enum Event {
         probe: EventProbe,
         /// What and why.
         failure: Failure,
+        /// The statement that asks for it, if it is known.
+        place: Option<Place>,
     },
     /// A watched process ended.
     Ended(Ended),
@@ -42,12 +45,12 @@ impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Fault(fault) => fault.fmt(f),
-            Self::Place(text) => write!(f, "at {text}"),
+            Self::Place(place) => write!(f, "at {place}"),
             Self::Drop(drops) => drops.fmt(f),
             Self::Missing(text) | Self::Lowered(text) => {
                 f.write_str(text.strip_suffix('\n').unwrap_or(text))
             }
-            Self::Failed { probe, failure } => write!(f, "{probe}: {failure}"),
+            Self::Failed { probe, failure, .. } => write!(f, "{probe}: {failure}"),
             Self::Ended(ended) => ended.fmt(f),
         }
     }
@@ -116,6 +119,10 @@ impl fmt::Display for EventProbe {
 /// A fault: the arguments of the `ERROR` probe, and the cause of a refused access.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Faulted {
+    /// The CPU on which it happened.
+    pub cpu: u32,
+    /// When it happened, ns, by the clock of D's `timestamp`.
+    pub timestamp: u64,
     /// The probe whose clause it happened in.
     pub probe: EventProbe,
     /// The number of the action, from 1; 0 is the predicate.
@@ -129,6 +136,40 @@ pub struct Faulted {
     pub addr: u64,
     /// The capability that the consumer lacks for the access, if it lacks one.
     pub lacks: Option<&'static str>,
+    /// The expression that failed, if it is known.
+    pub place: Option<Place>,
+}
+
+impl Faulted {
+    /// Returns the fault's name: that of D's `DTRACEFLT_` constant without the prefix.
+    pub fn name(&self) -> &'static str {
+        match self.fault {
+            Fault::Unknown => "UNKNOWN",
+            Fault::BadAddr => "BADADDR",
+            Fault::BadAlign => "BADALIGN",
+            Fault::IllOp => "ILLOP",
+            Fault::DivZero => "DIVZERO",
+            Fault::NoScratch => "NOSCRATCH",
+            Fault::Kpriv => "KPRIV",
+            Fault::Upriv => "UPRIV",
+            Fault::TupOflow => "TUPOFLOW",
+            Fault::BadStack => "BADSTACK",
+            Fault::BadSize => "BADSIZE",
+            Fault::BadIndex => "BADINDEX",
+            Fault::Overrun => "OVERRUN",
+            Fault::Library => "LIBRARY",
+        }
+    }
+
+    /// Returns the address that could not be used, if the fault is about one and it is known.
+    pub fn address(&self) -> Option<u64> {
+        match self.fault {
+            // The kernel reports this address if it does not know the real one.
+            Fault::BadAddr if self.addr == u64::MAX => None,
+            Fault::BadAddr | Fault::BadAlign | Fault::BadStack => Some(self.addr),
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Display for Faulted {
@@ -204,6 +245,14 @@ impl fmt::Display for Drops {
             Some(cpu) => write!(f, " on CPU {cpu}"),
             None => Ok(()),
         }
+    }
+}
+
+impl DropKind {
+    /// Returns a short name: the tag without its prefix, in small letters.
+    pub fn name(&self) -> String {
+        let name = self.tag.strip_prefix("DTRACEDROP_").unwrap_or(self.tag);
+        name.to_ascii_lowercase()
     }
 }
 
@@ -411,6 +460,9 @@ mod tests {
             (1, Some(4), Fault::Kpriv, 0),
         ] {
             let fault = Event::Fault(Faulted {
+                cpu: 0,
+                timestamp: 0,
+                place: None,
                 probe: probe(),
                 action,
                 offset,
@@ -423,6 +475,7 @@ mod tests {
         let failed = Event::Failed {
             probe: probe(),
             failure: Failure::Other("no such option".to_owned()),
+            place: None,
         };
         text += &format!("{failed}\n");
         expect![[r#"

@@ -71,7 +71,8 @@ impl Field {
 /// The fields of one statement.
 #[derive(Debug)]
 pub struct Group {
-    statement: u64,
+    /// The statement's number; 0 if there is none.
+    pub number: u64,
     /// The fields, at least one.
     pub fields: Vec<Field>,
 }
@@ -88,7 +89,7 @@ impl Group {
     /// Returns their statement, if it is one of `statements`.
     #[inline]
     pub fn statement<'a>(&self, statements: &'a [Statement]) -> Option<&'a Statement> {
-        statement::find(statements, statement::FIRST, self.statement)
+        statement::find(statements, statement::FIRST, self.number)
     }
 
     fn new(number: u64, descs: &[RecDesc], statements: &[Statement]) -> Self {
@@ -102,7 +103,7 @@ impl Group {
         };
         let fields = descs.iter().enumerate();
         Self {
-            statement: number,
+            number,
             fields: fields.map(|(at, desc)| Field::new(ty(at), desc)).collect(),
         }
     }
@@ -151,7 +152,7 @@ mod tests {
         let kinds = |group: &Group| group.fields.iter().map(|field| field.kind).collect();
         let groups: Vec<(u64, Vec<Kind>)> = groups
             .iter()
-            .map(|group| (group.statement, kinds(group)))
+            .map(|group| (group.number, kinds(group)))
             .collect();
         assert_eq!(
             groups,

@@ -17,6 +17,7 @@ mod order;
 mod places;
 mod receiver;
 mod records;
+mod run;
 mod walk;
 
 #[cfg(test)]
@@ -24,8 +25,9 @@ mod tests;
 
 pub use event::{DropKind, Drops, Event, EventProbe, Failure, Faulted};
 pub use layout::{EnabledProbe, ProbeName};
-pub use places::Places;
-pub use receiver::{Args, Head, Receiver, Refused, Surroundings, Value};
+pub use places::{Place, Places};
+pub use receiver::{Args, Head, Receiver, Refused, Spoken, Surroundings, Value};
+pub use run::{End, Start, System, Traced};
 
 use crate::aggregate::Aggregations;
 use crate::device::{Buffer, Device};
@@ -135,6 +137,16 @@ impl Consumer {
     /// Declares an aggregation's variable, so that it can be printed before anything is aggregated.
     pub fn declare(&mut self, var: AggVarId, func: Action, arg: u64) {
         self.aggregations.declare(var, func, arg);
+    }
+
+    /// Names an aggregation's variable, which was declared, and describes its keys.
+    pub fn describe(&mut self, var: AggVarId, name: &str, keys: &[String]) {
+        self.aggregations.describe(var, name, keys);
+    }
+
+    /// Returns the aggregations.
+    pub fn aggregations(&self) -> &Aggregations {
+        &self.aggregations
     }
 
     /// Reports the drops since the last call.
@@ -348,7 +360,7 @@ fn dropped(
     }));
 }
 
-/// Returns a fault on `probe`, from `arg2` to `arg5` of `dtrace:::ERROR`.
+/// Returns a fault on `probe`, without time and place, from `arg2` to `arg5` of `dtrace:::ERROR`.
 fn faulted(probe: &EnabledProbe, [action, offset, fault, addr]: [u64; 4]) -> Faulted {
     let fault = u32::try_from(fault)
         .ok()
@@ -363,6 +375,9 @@ fn faulted(probe: &EnabledProbe, [action, offset, fault, addr]: [u64; 4]) -> Fau
         fault,
         addr,
         lacks: lacks(fault),
+        cpu: 0,
+        timestamp: 0,
+        place: None,
     }
 }
 

@@ -11,6 +11,7 @@
 use super::event::Event;
 use super::fields::{Field, Group};
 use super::layout::EnabledProbe;
+use super::run::{End, Start};
 use crate::aggregate::Aggregations;
 use crate::symbolizer::Symbolizer;
 use crate::value::{Datum, Kind};
@@ -23,7 +24,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// The head of a record. A clause that is split at conditions has a record for each part that was
 /// executed: they are one record to its author.
@@ -33,6 +34,9 @@ pub struct Head<'a> {
     pub cpu: u32,
     /// The time at which it was recorded, ns, by the clock of D's `timestamp`.
     pub timestamp: u64,
+    /// The number of the clause, counted from 0 over all programs. A clause of several
+    /// descriptions has several numbers.
+    pub clause: u64,
     /// The probe with the clause.
     pub enabled: &'a EnabledProbe,
     /// The enabled probe of the record that follows on the same CPU, if it was read already. Later
@@ -104,6 +108,8 @@ pub enum Value<'a> {
     Freopen(&'a Format, Args<'a>),
     /// `ftruncate()`: what was put out is to be removed.
     Ftruncate,
+    /// `exit()`, with its status. Tracing ends, and nothing is to be done.
+    Exit(i32),
 }
 
 impl<'a> Value<'a> {
@@ -123,12 +129,30 @@ pub struct Surroundings<'a> {
     pub wait: &'a dyn Fn(BorrowedFd<'_>),
 }
 
+/// Where the standard output of a command of `system()` goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spoken {
+    /// To our standard output.
+    Output,
+    /// To our standard error, because our standard output is no text.
+    Errors,
+}
+
 impl Surroundings<'_> {
-    /// Runs a command of `system()` and waits until it ends. Its output is not captured, and its
-    /// exit status is ignored. Processes of the command may be traced themselves and wait for this
-    /// consumer. The error is the message.
-    pub fn run(&self, command: &OsStr) -> Result<(), String> {
-        let shell = Command::new("/bin/sh").arg("-c").arg(command).spawn();
+    /// Runs a command of `system()` and waits until it ends. Its exit status is ignored. Processes
+    /// of the command may be traced themselves and wait for this consumer. The error is the
+    /// message.
+    pub fn run(&self, command: &OsStr, spoken: Spoken) -> Result<(), String> {
+        let mut shell = Command::new("/bin/sh");
+        shell.arg("-c").arg(command);
+        let output = match spoken {
+            Spoken::Output => Ok(Stdio::inherit()),
+            Spoken::Errors => {
+                let errors = io::stderr().as_fd().try_clone_to_owned();
+                errors.map(Stdio::from)
+            }
+        };
+        let shell = output.and_then(|output| shell.stdout(output).spawn());
         let result = shell.and_then(|mut child| {
             let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
             // The descriptor becomes readable when the command ends.
@@ -155,6 +179,9 @@ pub enum Refused {
 
 /// Takes what the consumer yields.
 pub trait Receiver {
+    /// Tracing begins. Not called if it fails before.
+    fn start(&mut self, start: &Start<'_>) -> io::Result<()>;
+
     /// Tells the options that hold for what follows: before each batch of records, after each
     /// `setopt()`, and before the aggregations at the end.
     fn options(&mut self, options: &Options);
@@ -175,6 +202,9 @@ pub trait Receiver {
         aggregations: &Aggregations,
         around: Surroundings<'_>,
     ) -> io::Result<()>;
+
+    /// Tracing has ended, and everything was passed on. Not called if that has failed.
+    fn finish(&mut self, end: &End) -> io::Result<()>;
 
     /// Reports an event. A receiver that cannot write it says so at the next record.
     fn event(&mut self, event: Event);

@@ -45,6 +45,14 @@ impl Receiver for Log {
         self.is_quiet = options.is_on(Opt::Quiet);
     }
 
+    fn start(&mut self, _start: &Start<'_>) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn finish(&mut self, _end: &End) -> io::Result<()> {
+        Ok(())
+    }
+
     fn begin(&mut self, head: &Head<'_>) -> io::Result<()> {
         let (cpu, time, name) = (head.cpu, head.timestamp, &head.enabled.probe);
         let quiet = if self.is_quiet { " quiet" } else { "" };
@@ -61,6 +69,7 @@ impl Receiver for Log {
             Value::Printa {
                 vars, aggregations, ..
             } => format!("printa({})", rows(aggregations, vars)),
+            Value::Exit(status) => format!("exit({status})"),
             value => return Err(Refused::Value(format!("{value:?}"))),
         };
         self.add(&format!(" {text}"));
@@ -170,7 +179,7 @@ fn printf_takes_the_fields_of_its_statement_and_exit_gives_the_status() {
     check(
         &mut bench,
         expect![[r#"
-        0 1 dtrace:::BEGIN quiet printf(7, "ab") printf() printf(0xbeef) .
+        0 1 dtrace:::BEGIN quiet printf(7, "ab") printf() printf(0xbeef) exit(3) .
         @ 
     "#]],
     );

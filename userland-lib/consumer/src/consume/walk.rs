@@ -11,13 +11,14 @@
 //! fails or supplies inconsistent data.
 
 use super::fields::Group;
-use super::layout::EnabledProbe;
 use super::order::Turn;
 use super::{
-    faulted, Args, ConsumeError, Consumer, Context, Event, Failure, Head, Receiver, Refused, Value,
+    faulted, Args, ConsumeError, Consumer, Context, Event, Failure, Faulted, Head, Receiver,
+    Refused, Value,
 };
 use crate::value::{until_nul, Datum, Kind};
 use dtrace_compiler::options::{Options, Setter};
+use dtrace_compiler::program::PART_BITS;
 use dtrace_compiler::statement::Statement;
 use dtrace_uapi::action::Action;
 
@@ -81,11 +82,12 @@ impl Consumer {
     ) -> Result<(), ConsumeError> {
         let this = &turn.record.enabled;
         if this.is_error {
-            return self.fault(context, to, this, turn.bytes);
+            return self.fault(context, to, turn);
         }
         let head = Head {
             cpu: turn.cpu,
             timestamp: turn.record.timestamp,
+            clause: this.clause >> PART_BITS,
             enabled: this,
             following: turn.following.map(|record| &*record.enabled),
             is_continued: std::mem::replace(&mut self.goes_on, turn.goes_on),
@@ -102,6 +104,7 @@ impl Consumer {
                 Err(Stop::Group(failure)) => to.event(Event::Failed {
                     probe: (&**this).into(),
                     failure,
+                    place: context.places.statement(group.number),
                 }),
                 Err(Stop::Walk(error)) => return Err(error),
             }
@@ -114,13 +117,17 @@ impl Consumer {
         &mut self,
         context: Context<'_>,
         to: &mut dyn Receiver,
-        this: &EnabledProbe,
-        bytes: &[u8],
+        turn: &Turn<'_>,
     ) -> Result<(), ConsumeError> {
         let mut args = [0; 5];
-        let fields = this.groups.iter().flat_map(|group| &group.fields);
+        let fields = turn
+            .record
+            .enabled
+            .groups
+            .iter()
+            .flat_map(|group| &group.fields);
         for (arg, field) in args.iter_mut().zip(fields) {
-            *arg = Datum::new(Kind::Int { signed: false }, field.data(bytes))
+            *arg = Datum::new(Kind::Int { signed: false }, field.data(turn.bytes))
                 .unsigned()
                 .unwrap_or(0);
         }
@@ -128,9 +135,15 @@ impl Consumer {
         let epid =
             u32::try_from(epid).map_err(|_| ConsumeError::Layout("a fault names no probe"))?;
         let faulty = self.layouts.enabled(context, epid)?;
-        to.event(Event::Fault(faulted(&faulty, rest)));
         let [action, offset, ..] = rest;
-        if let Some(place) = context.places.find(faulty.clause, action, offset) {
+        let place = context.places.find(faulty.clause, action, offset);
+        to.event(Event::Fault(Faulted {
+            cpu: turn.cpu,
+            timestamp: turn.record.timestamp,
+            place: place.clone(),
+            ..faulted(&faulty, rest)
+        }));
+        if let Some(place) = place {
             to.event(Event::Place(place));
         }
         Ok(())
@@ -193,6 +206,9 @@ impl Consumer {
             Some(Statement::Exit) => {
                 let status = values.number();
                 self.exit_status = status.and_then(|status| i32::try_from(status).ok());
+                if let Some(status) = self.exit_status {
+                    to.value(Value::Exit(status), around)?;
+                }
             }
             Some(Statement::Clear(var)) => self.aggregations.clear(*var),
             Some(Statement::Trunc(var)) => {
