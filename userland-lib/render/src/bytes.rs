@@ -36,7 +36,7 @@ pub(super) fn string_column(out: &mut Vec<u8>, text: &[u8], width: usize, quiet:
 }
 
 /// Returns the string that `data` holds, if it looks like one.
-fn as_string(data: &[u8]) -> Option<&[u8]> {
+pub(super) fn as_string(data: &[u8]) -> Option<&[u8]> {
     let text = until_nul(data);
     let rest = data.get(text.len()..).unwrap_or_default();
     (!text.is_empty() && text.iter().all(is_printable) && rest.iter().all(|&b| b == 0))

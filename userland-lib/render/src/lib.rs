@@ -7,7 +7,8 @@
 //! the kernel; all that the text depends on besides the value (options, symbols, the time zone) is
 //! in it, so that every layout can be tested on the host. It appends to a `Vec<u8>`, not to a
 //! `String`, because a traced string may hold any bytes, and these are passed through unchanged.
-//! [`Text`] uses it to print whole records, and does what they ask of the output.
+//! [`Text`] uses it to print whole records, and does what they ask of the output. [`json`] writes
+//! the same for programs.
 //!
 //! Invariant: recorded data is untrusted. No content or length of it makes a function here panic or
 //! allocate more than a bounded multiple of its input and of the format's widths.
@@ -25,9 +26,11 @@ macro_rules! put {
 mod bytes;
 mod compact;
 mod float;
+mod form;
 mod histogram;
 #[cfg(test)]
 mod hostile;
+pub mod json;
 mod line;
 mod object;
 mod output;
@@ -43,6 +46,7 @@ mod text_tests;
 mod time;
 mod trace;
 
+pub use form::Sink;
 pub use output::Output;
 pub use printf::RenderError;
 pub use text::{Printer, Text};

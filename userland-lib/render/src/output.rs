@@ -62,6 +62,11 @@ impl Redirect {
         Ok(())
     }
 
+    /// Whether output goes to a file.
+    pub fn is_active(&self) -> bool {
+        self.file.is_some()
+    }
+
     /// Returns the current destination; `out` is the given output.
     pub fn output<'a>(&'a mut self, out: &'a mut dyn Output) -> &'a mut dyn Output {
         match &mut self.file {

@@ -9,7 +9,7 @@
 
 use super::line::{self, Enabled, Flow};
 use super::output::{Output, Redirect};
-use super::{RenderError, Renderer, Style, Zone};
+use super::{RenderError, Renderer, Sink, Style, Zone};
 use dtrace_compiler::format::Format;
 use dtrace_compiler::options::{Encoding, Frames, Options};
 use dtrace_consumer::aggregate::{Aggregations, Sort};
@@ -72,6 +72,39 @@ impl Text {
         }
     }
 
+    /// Sets the form of what follows.
+    pub(super) fn set(&mut self, options: &Options) {
+        self.style = style(options);
+        self.columns = Columns {
+            is_flow: options.is_on(Opt::Flowindent),
+            is_unnumbered: options.consumer.unnumbered,
+        };
+    }
+
+    /// Whether the option `quiet` is on.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.style.quiet
+    }
+
+    /// Whether the option `aggsortrev` is on.
+    pub(super) fn is_reversed(&self) -> bool {
+        self.style.sort.reverse
+    }
+
+    /// Whether `freopen()` has redirected the output to a file.
+    pub(super) fn is_redirected(&self) -> bool {
+        self.redirect.is_active()
+    }
+
+    /// Returns what renders single values.
+    pub(super) fn renderer<'a>(&'a self, around: Surroundings<'a>) -> Renderer<'a> {
+        Renderer {
+            style: &self.style,
+            symbols: around.symbols,
+            zone: &self.zone,
+        }
+    }
+
     /// Appends the text of `render` to the current record.
     fn rendered<T>(
         &mut self,
@@ -87,17 +120,15 @@ impl Text {
     }
 
     /// Returns the text of a format that is an argument, not output.
-    fn formatted(
-        &mut self,
+    pub(super) fn formatted(
+        &self,
         around: Surroundings<'_>,
         format: &Format,
         args: Args<'_>,
     ) -> Result<OsString, Refused> {
         let mut text = Vec::new();
-        self.rendered(around, |renderer, _| {
-            renderer.printf(&mut text, format, args)
-        })
-        .map_err(unfit)?;
+        let renderer = self.renderer(around);
+        renderer.printf(&mut text, format, args).map_err(unfit)?;
         Ok(OsString::from_vec(text))
     }
 
@@ -167,13 +198,23 @@ impl Printer<'_> {
     }
 }
 
+impl Sink for Printer<'_> {
+    fn receiver(&mut self) -> &mut dyn Receiver {
+        self
+    }
+
+    fn gap(&mut self) -> io::Result<()> {
+        self.write(b"\n")
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Printer::flush(self)
+    }
+}
+
 impl Receiver for Printer<'_> {
     fn options(&mut self, options: &Options) {
-        self.text.style = style(options);
-        self.text.columns = Columns {
-            is_flow: options.is_on(Opt::Flowindent),
-            is_unnumbered: options.consumer.unnumbered,
-        };
+        self.text.set(options);
     }
 
     fn start(&mut self, _start: &Start<'_>) -> io::Result<()> {
@@ -276,7 +317,7 @@ impl Receiver for Printer<'_> {
     }
 }
 
-fn unfit(error: RenderError) -> Refused {
+pub(super) fn unfit(error: RenderError) -> Refused {
     Refused::Value(error.to_string())
 }
 
