@@ -7,8 +7,8 @@
 //! the kernel; all that the text depends on besides the value (options, symbols, the time zone) is
 //! in it, so that every layout can be tested on the host. It appends to a `Vec<u8>`, not to a
 //! `String`, because a traced string may hold any bytes, and these are passed through unchanged.
-//! [`Text`] uses it to print whole records, and does what they ask of the output. [`json`] writes
-//! the same for programs.
+//! [`Text`] uses it to print whole records, and does what they ask of the output. [`json`] and
+//! [`csv`] write the same for programs.
 //!
 //! Invariant: recorded data is untrusted. No content or length of it makes a function here panic or
 //! allocate more than a bounded multiple of its input and of the format's widths.
@@ -25,6 +25,7 @@ macro_rules! put {
 
 mod bytes;
 mod compact;
+pub mod csv;
 mod float;
 mod form;
 mod histogram;
