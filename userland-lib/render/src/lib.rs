@@ -8,7 +8,7 @@
 //! in it, so that every layout can be tested on the host. It appends to a `Vec<u8>`, not to a
 //! `String`, because a traced string may hold any bytes, and these are passed through unchanged.
 //! [`Text`] uses it to print whole records, and does what they ask of the output. [`json`] and
-//! [`csv`] write the same for programs.
+//! [`csv`] write the same for programs. [`Form`] is the one that the option `oformat` selects.
 //!
 //! Invariant: recorded data is untrusted. No content or length of it makes a function here panic or
 //! allocate more than a bounded multiple of its input and of the format's widths.
@@ -47,7 +47,7 @@ mod text_tests;
 mod time;
 mod trace;
 
-pub use form::Sink;
+pub use form::{Form, Sink};
 pub use output::Output;
 pub use printf::RenderError;
 pub use text::{Printer, Text};

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! Options of the consumer, which neither the compiler nor the kernel reads. They may change at any
-//! time.
+//! time, except the format of the output.
 
-use super::{parse_flag, parse_size, OptionError};
+use super::{parse_flag, parse_size, OptionError, Setter};
 use std::collections::BTreeMap;
 
 /// How records are printed.
@@ -27,9 +27,33 @@ pub struct ConsumerOptions {
     pub inlines: bool,
     /// How addresses in stacks of processes are printed.
     pub frames: Frames,
+    /// The format of the output. It is fixed while tracing is active, and is not saved with an
+    /// anonymous enabling: whoever claims that chooses it.
+    pub oformat: Oformat,
     /// Characters for bars. Unless set, packed distributions use what the locale permits, and other
     /// bars use `@`.
     pub encoding: Option<Encoding>,
+}
+
+/// The format of the output.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Oformat {
+    /// Text.
+    #[default]
+    Text,
+    /// A line of JSON for each record, each row of an aggregation and each event.
+    Json,
+    /// The same, with integers beyond 2^53 as strings, which JavaScript would round.
+    JsonQuoted,
+    /// The aggregations alone, as comma-separated values.
+    Csv,
+}
+
+impl Oformat {
+    /// Whether events and errors are part of the output.
+    pub fn is_json(self) -> bool {
+        matches!(self, Self::Json | Self::JsonQuoted)
+    }
 }
 
 /// Characters for bars.
@@ -75,6 +99,15 @@ trait Word: Copy + PartialEq + 'static {
 
 impl Word for Encoding {
     const ALL: &'static [(&'static str, Self)] = &[("ascii", Self::Ascii), ("utf8", Self::Utf8)];
+}
+
+impl Word for Oformat {
+    const ALL: &'static [(&'static str, Self)] = &[
+        ("text", Self::Text),
+        ("json", Self::Json),
+        ("json,quote64", Self::JsonQuoted),
+        ("csv", Self::Csv),
+    ];
 }
 
 impl Word for Frames {
@@ -154,6 +187,9 @@ const ROWS: &[Row] = &[
 /// Default of `printsize`, bytes.
 const PRINTSIZE_DEFAULT: usize = 8192;
 
+/// Not a row, because it is fixed while tracing is active, and not saved.
+pub(super) const OFORMAT: &str = "oformat";
+
 impl Default for ConsumerOptions {
     fn default() -> Self {
         Self {
@@ -165,6 +201,7 @@ impl Default for ConsumerOptions {
             mangled: false,
             inlines: false,
             frames: Frames::Names,
+            oformat: Oformat::Text,
             encoding: None,
         }
     }
@@ -176,7 +213,16 @@ impl ConsumerOptions {
         &mut self,
         name: &str,
         value: Option<&str>,
+        setter: Setter,
     ) -> Option<Result<(), OptionError>> {
+        if name == OFORMAT {
+            let format = value.and_then(Oformat::named);
+            let format = format.ok_or(OptionError::Format).and_then(|format| {
+                let is_fixed = setter == Setter::Running && format != self.oformat;
+                (!is_fixed).then_some(format).ok_or(OptionError::Active)
+            });
+            return Some(format.map(|format| self.oformat = format));
+        }
         let row = ROWS.iter().find(|row| row.name == name)?;
         Some((row.set)(self, value).ok_or(OptionError::Value))
     }
@@ -211,8 +257,40 @@ fn bytes(size: u64) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Options, Setter};
+    use super::super::Options;
     use super::*;
+
+    #[test]
+    fn the_format_is_chosen_before_tracing_begins() {
+        let mut options = Options::default();
+        for (value, format) in [
+            ("csv", Oformat::Csv),
+            ("text", Oformat::Text),
+            ("json", Oformat::Json),
+            ("json,quote64", Oformat::JsonQuoted),
+        ] {
+            options.set("oformat", Some(value), Setter::User).unwrap();
+            assert_eq!(options.consumer.oformat, format);
+        }
+        for value in [
+            None,
+            Some("xml"),
+            Some("json,quote"),
+            Some("JSON"),
+            Some(""),
+        ] {
+            let error = options.set("oformat", value, Setter::User).unwrap_err();
+            assert_eq!(
+                error.to_string(),
+                "Invalid value for specified option: the formats are text, json, json,quote64 and csv"
+            );
+        }
+        let mut change = |value| options.set("oformat", Some(value), Setter::Running);
+        assert_eq!(change("json,quote64"), Ok(()));
+        assert_eq!(change("text"), Err(OptionError::Active));
+        assert_eq!(options.consumer.oformat, Oformat::JsonQuoted);
+        assert!(!options.saved().contains_key("oformat"));
+    }
 
     #[test]
     fn they_change_while_tracing_goes_on() {
@@ -238,6 +316,7 @@ mod tests {
             mangled: true,
             inlines: true,
             frames: Frames::BuildId,
+            oformat: Oformat::Text,
             encoding: Some(Encoding::Utf8),
         };
         assert_eq!(options.consumer, expected);

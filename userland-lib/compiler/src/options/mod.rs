@@ -23,7 +23,7 @@ mod value;
 pub mod version;
 
 pub use compile::{CompileOptions, EvalTime, LinkType, HOLDTIME_DEFAULT};
-pub use consumer::{ConsumerOptions, Encoding, Frames};
+pub use consumer::{ConsumerOptions, Encoding, Frames, Oformat};
 use dtrace_files::text::parse_number;
 pub use dtrace_uapi::option::Opt;
 pub use value::{parse_flag, parse_rate, parse_size, size_text};
@@ -58,6 +58,8 @@ pub enum OptionError {
     Active,
     /// Linux has no zones.
     Zone,
+    /// The output has no such format.
+    Format,
     /// Code cannot be generated with so few registers.
     Registers,
     /// Translators are bound when a program is compiled.
@@ -77,6 +79,7 @@ impl fmt::Display for OptionError {
         f.write_str(match self {
             Self::Name => "Invalid option name",
             Self::Value => "Invalid value for specified option",
+            Self::Format => "Invalid value for specified option: the formats are text, json, json,quote64 and csv",
             Self::Context => "Option cannot be used from within a D program",
             Self::Preprocessor => "Option cannot be used from within a D program: the preprocessor has run before it is read",
             Self::Active => "Operation illegal when tracing is active",
@@ -223,7 +226,7 @@ impl Options {
             }
             return self.set_opt(opt, value, setter);
         }
-        if let Some(set) = self.consumer.set(name, value) {
+        if let Some(set) = self.consumer.set(name, value, setter) {
             return set;
         }
         self.compile.set(name, value, setter)
@@ -325,12 +328,13 @@ impl Options {
 #[cfg(test)]
 fn tracing_options() -> impl Iterator<Item = &'static str> {
     let contract = option::NAMES.iter().filter(|(opt, _)| opt.is_read());
-    contract.map(|(_, name)| *name).chain(consumer::names())
+    let consumers = consumer::names().chain([consumer::OFORMAT]);
+    contract.map(|(_, name)| *name).chain(consumers)
 }
 
 /// Values such that nearly every option accepts one of them.
 #[cfg(test)]
-const VALUES: [&str; 17] = [
+const VALUES: [&str; 18] = [
     "",
     "=3",
     "=64k",
@@ -348,6 +352,7 @@ const VALUES: [&str; 17] = [
     "=fork",
     "=a",
     "=buildid",
+    "=csv",
 ];
 
 #[cfg(test)]
