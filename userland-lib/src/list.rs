@@ -11,8 +11,9 @@ use crate::handle::KernelWorld;
 use dtrace_compiler::stability::{class_name, minimum, stability_name, Report};
 use dtrace_compiler::world::ProbeSource;
 use dtrace_consumer::device::text;
+use dtrace_render::json as render;
 use dtrace_uapi::ioctl::ProbeDesc;
-use dtrace_uapi::types::Attribute;
+use dtrace_uapi::types::{Attribute, ProviderAttributes};
 use std::io::{self, Write};
 
 /// Writes the header line.
@@ -43,17 +44,44 @@ fn columns(
     writeln!(out, "{id:>5} {provider:>10} {module:>17} {func:>33} {name}")
 }
 
+/// Writes the line of a probe as JSON. With a `world`, it has the details that `-v` adds.
+pub fn json(
+    out: &mut impl Write,
+    world: Option<&KernelWorld<'_>>,
+    probe: &ProbeDesc,
+) -> io::Result<()> {
+    let provider = text(&probe.provider);
+    let (module, func, name) = (text(&probe.module), text(&probe.func), text(&probe.name));
+    let details = match world {
+        None => None,
+        Some(world) => Some(render::list::Details {
+            attributes: world
+                .attributes(&provider)
+                .map(|attr| [described(&attr), attr.args]),
+            arguments: world.arguments(probe)?,
+        }),
+    };
+    let mut line = Vec::new();
+    let listed = render::list::Listed {
+        id: probe.id,
+        parts: [&provider, &module, &func, &name],
+        details,
+    };
+    render::list::probe(&mut line, &listed);
+    out.write_all(&line)
+}
+
+/// Returns the stability of a description of a provider's probes: the least of its parts.
+fn described(attr: &ProviderAttributes) -> Attribute {
+    let parts = [attr.module, attr.func, attr.name];
+    parts.into_iter().fold(attr.provider, minimum)
+}
+
 /// Writes the details that `-v` adds: the stability of the provider's names and arguments, and the
 /// arguments' types.
 pub fn details(out: &mut impl Write, world: &KernelWorld<'_>, probe: &ProbeDesc) -> io::Result<()> {
     if let Some(attr) = world.attributes(&text(&probe.provider)) {
-        attributes(
-            out,
-            "Probe Description Attributes",
-            [attr.module, attr.func, attr.name]
-                .into_iter()
-                .fold(attr.provider, minimum),
-        )?;
+        attributes(out, "Probe Description Attributes", described(&attr))?;
         attributes(out, "Argument Attributes", attr.args)?;
     }
     writeln!(out, "\n\tArgument Types")?;
@@ -118,6 +146,25 @@ mod tests {
             "   ID   PROVIDER            MODULE                          FUNCTION NAME\n\
              \x20  12    syscall           vmlinux                              read entry\n"
         );
+    }
+
+    #[test]
+    fn a_probe_is_an_object_of_json() {
+        let probe = ProbeDesc {
+            id: 12,
+            provider: fill("syscall").unwrap(),
+            module: fill("vmlinux").unwrap(),
+            func: fill("read").unwrap(),
+            name: fill("a\"b").unwrap(),
+        };
+        let mut out = Vec::new();
+        json(&mut out, None, &probe).unwrap();
+        let lines = render::testing::held(&out);
+        let [line] = &lines[..] else {
+            panic!("one line");
+        };
+        assert_eq!(line["name"], "a\"b");
+        assert_eq!(line["id"], 12);
     }
 
     #[test]

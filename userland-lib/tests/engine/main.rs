@@ -17,6 +17,7 @@ mod declared;
 mod device;
 mod float;
 mod inferred;
+mod json;
 mod language;
 mod machine;
 mod print;

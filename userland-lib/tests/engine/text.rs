@@ -4,9 +4,10 @@
 //! The output of D programs.
 
 use dtrace::{
-    consume::Event,
-    handle::{Given, Handle, KernelWorld, Progress},
-    render::{Text, Zone},
+    consume::{self, Event},
+    handle::{Error, Given, Handle, KernelWorld, Progress},
+    options::Oformat,
+    render::{Form, Zone},
     source::Source,
     symbols::KernelSymbols,
 };
@@ -21,8 +22,45 @@ const KALLSYMS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/engine/kallsy
 pub type Firings<'a> = &'a [(u32, &'a str, &'a [u64])];
 
 /// Runs `programs` with `options` while `firings` happen. Returns the output, the events and the
-/// exit status.
+/// exit status. Everything is done a second time with JSON, whose lines must be as the schema says.
 pub fn run(options: &[(&str, Option<&str>)], programs: &[&str], firings: Firings<'_>) -> String {
+    let traced = trace(Oformat::Text, options, programs, firings);
+    super::json::run(options, programs, firings);
+    let Traced {
+        output,
+        events,
+        status,
+    } = match traced {
+        Ok(traced) => traced,
+        Err(message) => return message,
+    };
+    let mut shown = super::session::visible(&output);
+    for event in events {
+        shown += &format!("! {event}\n");
+    }
+    match status {
+        0 => shown,
+        status => format!("{shown}= {status}\n"),
+    }
+}
+
+/// What a run has left.
+pub struct Traced {
+    /// The output.
+    pub output: Vec<u8>,
+    /// The events that are not in it.
+    pub events: Vec<String>,
+    /// The exit status.
+    pub status: i32,
+}
+
+/// Runs programs. The error is the message.
+pub fn trace(
+    format: Oformat,
+    options: &[(&str, Option<&str>)],
+    programs: &[&str],
+    firings: Firings<'_>,
+) -> Result<Traced, String> {
     let device = EngineDevice::new();
     {
         let mut kernel = device.platform.kernel.borrow_mut();
@@ -36,43 +74,45 @@ pub fn run(options: &[(&str, Option<&str>)], programs: &[&str], firings: Firings
     for (name, value) in options {
         handle.set_option(name, *value).expect("a good option");
     }
-    let mut text = Vec::new();
+    let mut output = Vec::new();
     let mut events = Vec::new();
+    let mut enabled = Vec::new();
     for program in programs {
         let source = Source::argument(*program);
         let read = handle.read(&source, Given::default());
-        let program = match read.and_then(|script| handle.compile(&script)) {
-            Ok(program) => program,
-            Err(dtrace::handle::Error::Compile(error)) => return error.headline(&source, true),
-            Err(error) => return error.to_string(),
-        };
-        if let Err(error) = handle.enable(&program) {
-            return error.to_string();
-        }
+        let compiled = read.and_then(|script| handle.compile(&script));
+        let compiled = compiled.map_err(|error| match error {
+            Error::Compile(error) => error.headline(&source, true),
+            error => error.to_string(),
+        })?;
+        let matched = handle.enable(&compiled);
+        let matched = matched.map_err(|error| error.to_string())?;
+        enabled.push(consume::Traced {
+            name: (*program).to_owned(),
+            matched: matched.probes,
+            left_out: matched.left_out,
+        });
     }
-    if let Err(error) = handle.go() {
-        return error.to_string();
-    }
+    handle.go().map_err(|error| error.to_string())?;
     for &(cpu, probe, args) in firings {
         device.fire(cpu, probe, args);
     }
     let mut event = |event: Event| events.push(event.to_string());
-    let mut state = Text::new(Zone::utc());
-    let mut printer = state.to(&mut text, &mut event);
-    handle.work(&mut printer).expect("work");
+    let mut form = Form::new(format, Zone::utc());
+    let mut sink = form.to(&mut output, &mut event);
+    let to = sink.receiver();
+    handle.tell_start(&enabled, to).expect("a start");
+    handle.work(to).expect("work");
     handle.stop().expect("an end");
-    while handle.work(&mut printer).expect("work") != Progress::Done {}
-    handle
-        .yield_aggregations(&mut printer)
-        .expect("aggregations");
-    let mut shown = super::session::visible(&text);
-    for event in events {
-        shown += &format!("! {event}\n");
-    }
-    match handle.exit_status() {
-        0 => shown,
-        status => format!("{shown}= {status}\n"),
-    }
+    while handle.work(to).expect("work") != Progress::Done {}
+    handle.yield_aggregations(to).expect("aggregations");
+    handle.tell_end(to).expect("an end");
+    drop(sink);
+    Ok(Traced {
+        output,
+        events,
+        status: handle.exit_status(),
+    })
 }
 
 fn check(program: &str, firings: Firings<'_>, expected: Expect) {
