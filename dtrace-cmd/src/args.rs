@@ -111,7 +111,7 @@ pub struct ArgError(pub String);
 /// The usage message.
 pub const USAGE: &str = "\
 Usage: dtrace [-32|-64] [-aACeFGHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]] [-I path] [-L path]
-\t[-o output] [-p pid] [-s script] [-U name] [-W name] [-x opt[=val]]
+\t[-o output] [-O format] [-p pid] [-s script] [-U name] [-W name] [-x opt[=val]]
 \t[-X a|c|s|t]
 
 \t[-P provider [[predicate] action]]
@@ -142,6 +142,7 @@ Usage: dtrace [-32|-64] [-aACeFGHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]] [-
 \t-m  enable or list probes matching the specified module name
 \t-n  enable or list probes matching the specified probe name
 \t-o  set output file
+\t-O  set format of output: text, json, json,quote64 or csv
 \t-p  watch specified process-ID, exit upon its completion
 \t-P  enable or list probes matching the specified provider name
 \t-q  set quiet mode (only output explicitly traced data)
@@ -195,12 +196,13 @@ fn option(args: &mut Args, letter: char, parser: &mut lexopt::Parser) -> Result<
         'q' => switch(args, "quiet"),
         'w' => switch(args, "destructive"),
         'Z' => switch(args, "zdefs"),
-        'b' | 'D' | 'I' | 'L' | 'U' => {
+        'b' | 'D' | 'I' | 'L' | 'O' | 'U' => {
             let name = match letter {
                 'b' => "bufsize",
                 'D' => "define",
                 'I' => "incdir",
                 'L' => "libdir",
+                'O' => "oformat",
                 _ => "undef",
             };
             args.options.push((letter, name.into(), Some(value()?)));
@@ -316,6 +318,16 @@ mod tests {
         for words in [["-A", "-l"], ["-l", "-V"], ["-V", "-A"]] {
             assert_eq!(mode(&words), Err(ArgError(message.into())));
         }
+        let args = parsed(&["-O", "json", "-lxoformat=csv"]).unwrap();
+        let options = args.options.iter();
+        let options: Vec<_> = options
+            .map(|(letter, name, value)| (*letter, &**name, value.as_deref()))
+            .collect();
+        let expected = [
+            ('O', "oformat", Some("json")),
+            ('x', "oformat", Some("csv")),
+        ];
+        assert_eq!(options, expected);
         let args = parsed(&["-ae"]).unwrap();
         assert_eq!(args.options, [('a', "grabanon".to_owned(), None)]);
         assert!(args.compile_only && args.mode == Mode::Exec);

@@ -4,7 +4,7 @@
 //! dtrace(8): options and exit status. Everything else is in the library.
 //!
 //! Exit status: 0, or the argument of `exit()`; 1 for an error, which is one message on standard
-//! error that begins with `dtrace: `; 2 for an invalid command line. If the reader of the output
+//! error that begins with `dtrace: `, and a line of the output if that is JSON; 2 for an invalid command line. If the reader of the output
 //! has closed it, the command ends without a message and with status 0.
 
 #![forbid(unsafe_code)]
@@ -14,6 +14,7 @@ mod application;
 mod args;
 mod debug;
 mod list;
+mod report;
 mod signals;
 mod tell;
 mod trace;
@@ -22,6 +23,7 @@ use args::{ArgError, Args, Mode};
 use dtrace::device::{open_error, Absent, DevDtrace, PATH};
 use dtrace::handle::KernelWorld;
 use dtrace::options::{self, Opt};
+use dtrace::render::json;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -36,6 +38,10 @@ const USAGE: u8 = 2;
 enum Failure {
     /// A message for the user.
     Message(String),
+    /// A program cannot be compiled: a message, and the line of the output if that is JSON.
+    Refused(String, Vec<u8>),
+    /// The output cannot be written: a message.
+    Unwritten(String),
     /// The reader of the output has closed it.
     Closed,
 }
@@ -51,7 +57,7 @@ impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::Closed,
-            _ => Self::Message(format!("failed to write output: {error}")),
+            _ => Self::Unwritten(format!("failed to write output: {error}")),
         }
     }
 }
@@ -72,28 +78,49 @@ fn main() -> ExitCode {
     };
     match run(&args) {
         Ok(status) => ExitCode::from(status),
-        Err(Failure::Closed) => ExitCode::SUCCESS,
-        Err(Failure::Message(message)) => {
-            // Trim newlines only: some of DTrace's messages end in a blank, which must stay.
-            tell(message.trim_end_matches('\n'));
-            ExitCode::from(ERROR)
-        }
+        Err(failure) => ended(&args, failure),
     }
+}
+
+/// Reports why the command ends early. Returns the exit status.
+fn ended(args: &Args, failure: Failure) -> ExitCode {
+    let (message, line) = match failure {
+        Failure::Closed => return ExitCode::SUCCESS,
+        Failure::Unwritten(message) => (message, None),
+        Failure::Refused(message, line) => (message, Some(line)),
+        Failure::Message(message) => {
+            let line = json::error(&message);
+            (message, Some(line))
+        }
+    };
+    if let Some(line) = line.filter(|_| report::is_json(args)) {
+        report::write(args, &line);
+    }
+    // Trim newlines only: some of DTrace's messages end in a blank, which must stay.
+    tell(message.trim_end_matches('\n'));
+    ExitCode::from(ERROR)
+}
+
+/// Prints the version of D, and if the command line asks for more, that of the command.
+fn version(args: &Args) -> Result<u8, Failure> {
+    let mut out = io::stdout();
+    let (d, command) = (options::version::CURRENT, env!("CARGO_PKG_VERSION"));
+    if report::is_json(args) {
+        let mut line = Vec::new();
+        json::list::version(&mut line, &d.to_string(), command);
+        out.write_all(&line)?;
+        return Ok(0);
+    }
+    writeln!(out, "dtrace: D {d}")?;
+    if args.versions > 1 || args.verbose {
+        writeln!(out, "DTrace for Linux {command}\nThis is DTrace {d:#}")?;
+    }
+    Ok(0)
 }
 
 fn run(args: &Args) -> Result<u8, Failure> {
     if args.mode == Mode::Version {
-        let mut out = io::stdout();
-        writeln!(out, "dtrace: D {}", options::version::CURRENT)?;
-        if args.versions > 1 || args.verbose {
-            writeln!(
-                out,
-                "DTrace for Linux {}\nThis is DTrace {:#}",
-                env!("CARGO_PKG_VERSION"),
-                options::version::CURRENT
-            )?;
-        }
-        return Ok(0);
+        return version(args);
     }
     if let (Mode::Header | Mode::Object, true) = (args.mode, args.programs.is_empty()) {
         let letter = if args.mode == Mode::Header { 'h' } else { 'G' };

@@ -6,18 +6,19 @@
 
 use crate::args::{self, Args, Mode, ProcessArg, ProgramArg};
 use crate::debug::step;
+use crate::report;
 use crate::signals::Interrupts;
 use crate::tell::{say, tell};
 use crate::Failure;
 use dtrace::compile::ProbeSpec;
-use dtrace::consume::Event;
+use dtrace::consume::{ConsumeError, Event, Traced};
 use dtrace::diag::Diagnostic;
 use dtrace::handle::{preprocess, Enabled, Error, Given, Handle, KernelWorld, Progress, Script};
 use dtrace::list;
-use dtrace::options::{CompileOptions, Opt, OptionError, Options, Setter};
+use dtrace::options::{CompileOptions, Oformat, Opt, OptionError, Options, Setter};
 use dtrace::proc::Target;
 use dtrace::program::Program;
-use dtrace::render::{Output, Text, Zone};
+use dtrace::render::{json, Form, Output, Zone};
 use dtrace::source::Source;
 use dtrace::text::{decoded, plain};
 use std::fs::{File, OpenOptions};
@@ -68,10 +69,11 @@ pub fn run(args: &Args, world: &KernelWorld<'_>) -> Result<u8, Failure> {
     // A claimed enabling already runs. With it, `-e` ends the tracing instead of preventing it.
     let claims = handle.options.is_on(Opt::Grabanon);
     let compile_only = args.compile_only && !claims;
-    let mut matched = 0u64;
+    let is_text = handle.options.consumer.oformat == Oformat::Text;
+    let mut enabled = Vec::new();
     for compiled in &programs {
         if !compile_only {
-            matched += u64::from(enable(&mut handle, compiled)?);
+            enabled.push(enable(&mut handle, compiled)?);
         }
         if args.verbose {
             let Compiled {
@@ -80,20 +82,27 @@ pub fn run(args: &Args, world: &KernelWorld<'_>) -> Result<u8, Failure> {
                 program,
                 ..
             } = compiled;
-            list::report(&mut out, what, name, &program.attributes)?;
+            if is_text {
+                list::report(&mut out, what, name, &program.attributes)?;
+            } else {
+                let mut text = Vec::new();
+                list::report(&mut text, what, name, &program.attributes)?;
+                say(String::from_utf8_lossy(&text));
+            }
         }
     }
     if compile_only {
         out.flush()?;
         return Ok(0);
     }
-    if matched == 0 && !claims && !handle.options.compile.zdefs {
+    let is_matched = enabled.iter().any(|traced| traced.matched > 0);
+    if !is_matched && !claims && !handle.options.compile.zdefs {
         return Err("no probes matched".to_owned().into());
     }
     if handle.options.is_on(Opt::Destructive) {
-        notice(&handle, "allowing destructive actions");
+        announce(&handle, "allowing destructive actions");
     }
-    trace(args, &mut handle, &mut *out)
+    trace(args, &mut handle, &enabled, &mut *out)
 }
 
 /// Checks the options before anything else is done, so that an invalid option is the first error to
@@ -204,7 +213,7 @@ pub fn compile(
     for program in read {
         programs.push(compile_one(handle, program)?);
     }
-    settle(handle, &mut programs)?;
+    settle(args, handle, &mut programs)?;
     handle.write_types().map_err(|(file, error)| {
         let (file, error) = (file.display(), plain(&error));
         format!("failed to write types to {file}: {error}")
@@ -307,7 +316,7 @@ fn reported(what: &str, name: String) -> String {
 
 /// Replaces the programs that had to be compiled again once all of them were known, and reports the
 /// warnings of all programs.
-fn settle(handle: &mut Handle<'_>, programs: &mut [Compiled]) -> Result<(), Failure> {
+fn settle(args: &Args, handle: &mut Handle<'_>, programs: &mut [Compiled]) -> Result<(), Failure> {
     let tags = handle.options.compile.errtags;
     let settled = handle
         .settle()
@@ -327,6 +336,10 @@ fn settle(handle: &mut Handle<'_>, programs: &mut [Compiled]) -> Result<(), Fail
         let quiet = handle.options.is_on(Opt::Quiet);
         let is_told = |warning: &&Diagnostic| !quiet || warning.tag != LEFT_OUT;
         for warning in program.warnings.iter().filter(is_told) {
+            if handle.options.consumer.oformat.is_json() {
+                report::write(args, &json::doubt(warning, source));
+                continue;
+            }
             let text = said(warning, source, tags);
             tell(format_args!("warning: {}", text.trim_end_matches('\n')));
         }
@@ -340,7 +353,16 @@ fn refused(what: &str, name: &str, error: &Error, source: &Source, tags: bool) -
         "script" => "failed to compile script",
         _ => "invalid probe specifier",
     };
-    format!("{kind} {name}: {}", explain(error, source, tags)).into()
+    let message = format!("{kind} {name}: {}", explain(error, source, tags));
+    match error {
+        Error::Compile(diagnostic) => {
+            let headline = diagnostic.headline(source, tags);
+            let headline = format!("{kind} {name}: {headline}");
+            let line = json::refusal(diagnostic, source, &headline);
+            Failure::Refused(message, line)
+        }
+        _ => message.into(),
+    }
 }
 
 /// A message for the user. On a terminal the reason follows on a line of its own; elsewhere it is
@@ -389,8 +411,8 @@ fn script(name: &str, options: &CompileOptions) -> Result<Source, Failure> {
     Ok(Source::file(name, text))
 }
 
-/// Enables a program. Returns the number of probes that it matched.
-fn enable(handle: &mut Handle<'_>, compiled: &Compiled) -> Result<u32, Failure> {
+/// Enables a program. Returns what it has matched.
+fn enable(handle: &mut Handle<'_>, compiled: &Compiled) -> Result<Traced, Failure> {
     let Compiled {
         what,
         name,
@@ -401,23 +423,33 @@ fn enable(handle: &mut Handle<'_>, compiled: &Compiled) -> Result<u32, Failure> 
         .enable(program)
         .map_err(|error| format!("failed to enable '{name}': {error}"))?;
     let plural = if probes == 1 { "" } else { "s" };
-    notice(
+    announce(
         handle,
         &format!("{what} '{name}' matched {probes} probe{plural}"),
     );
     // Report this even in quiet mode: the user must know that the output is incomplete.
-    if !left_out.is_empty() {
+    if !left_out.is_empty() && !handle.options.consumer.oformat.is_json() {
         tell(&left_out);
     }
-    Ok(probes)
+    Ok(Traced {
+        name: name.clone(),
+        matched: probes,
+        left_out,
+    })
 }
 
 /// Traces until tracing ends. Returns the exit status.
-fn trace(args: &Args, handle: &mut Handle<'_>, out: &mut dyn Output) -> Result<u8, Failure> {
+fn trace(
+    args: &Args,
+    handle: &mut Handle<'_>,
+    enabled: &[Traced],
+    out: &mut dyn Output,
+) -> Result<u8, Failure> {
     let interrupts =
         Interrupts::catch().map_err(|error| format!("failed to catch signals: {error}"))?;
     // The zone is read before tracing begins, because that may open a file.
-    let mut text = Text::new(Zone::local());
+    let format = handle.options.consumer.oformat;
+    let mut form = Form::new(format, Zone::local());
     handle
         .go()
         .map_err(|error| format!("could not enable tracing: {error}"))?;
@@ -436,18 +468,26 @@ fn trace(args: &Args, handle: &mut Handle<'_>, out: &mut dyn Output) -> Result<u
             if quiet && !matches!(ended.ending, dtrace::proc::Ending::Signal(_)) => {}
         event => tell(event),
     };
+    let mut sink = form.to(out, &mut event);
+    handle
+        .tell_start(enabled, sink.receiver())
+        .map_err(|error| failure(&error, "processing aborted"))?;
+    drop(sink);
     loop {
         if interrupts.arrived() {
-            // The terminal echoes ^C, so begin a new line.
-            writeln!(out)?;
+            if format == Oformat::Text {
+                // The terminal echoes ^C, so begin a new line.
+                writeln!(out)?;
+            }
             handle
                 .stop()
                 .map_err(|error| format!("couldn't stop tracing: {error}"))?;
         }
-        let mut printer = text.to(out, &mut event);
-        let progress = handle.work(&mut printer);
+        let mut sink = form.to(out, &mut event);
+        let progress = handle.work(sink.receiver());
         let progress = progress.map_err(|error| failure(&error, "processing aborted"))?;
-        printer.flush()?;
+        sink.flush()?;
+        drop(sink);
         if progress == Progress::Done {
             break;
         }
@@ -455,12 +495,14 @@ fn trace(args: &Args, handle: &mut Handle<'_>, out: &mut dyn Output) -> Result<u
             .wait(Some(interrupts.descriptor()))
             .map_err(|error| failure(&error, "failed to wait"))?;
     }
-    let mut printer = text.to(out, &mut event);
-    printer.write(b"\n")?;
+    let mut sink = form.to(out, &mut event);
+    sink.gap()?;
     handle
-        .yield_aggregations(&mut printer)
+        .yield_aggregations(sink.receiver())
+        .and_then(|()| handle.tell_end(sink.receiver()))
         .map_err(|error| failure(&error, "failed to print aggregations"))?;
-    printer.flush()?;
+    sink.flush()?;
+    drop(sink);
     step(&handle.options, || "tracing has ended".to_owned());
     if handle.options.compile.core {
         std::process::abort();
@@ -470,10 +512,18 @@ fn trace(args: &Args, handle: &mut Handle<'_>, out: &mut dyn Output) -> Result<u
 }
 
 fn failure(error: &Error, what: &str) -> Failure {
-    if error.is_broken_pipe() {
-        Failure::Closed
-    } else {
-        Failure::Message(format!("{what}: {error}"))
+    let message = format!("{what}: {error}");
+    match error {
+        _ if error.is_broken_pipe() => Failure::Closed,
+        Error::Consume(ConsumeError::Output(_)) => Failure::Unwritten(message),
+        _ => Failure::Message(message),
+    }
+}
+
+/// Reports something about the trace, which JSON has in its first line.
+fn announce(handle: &Handle<'_>, text: &str) {
+    if !handle.options.consumer.oformat.is_json() {
+        notice(handle, text);
     }
 }
 
@@ -485,7 +535,7 @@ pub fn notice(handle: &Handle<'_>, text: &str) {
 }
 
 /// The destination of the output: standard output, or the end of the file that `-o` names.
-fn output(args: &Args) -> Result<Box<dyn Output>, Failure> {
+pub fn output(args: &Args) -> Result<Box<dyn Output>, Failure> {
     let Some(name) = &args.output else {
         return Ok(Box::new(BufWriter::new(io::stdout())));
     };

@@ -3,6 +3,8 @@
 
 //! The command line without a kernel: usage, messages and exit statuses.
 
+use dtrace_render::json::testing::held;
+use std::fs::OpenOptions;
 use std::process::{Command, Output, Stdio};
 
 fn dtrace(words: &[&str]) -> Output {
@@ -93,9 +95,79 @@ fn what_cannot_be_done_is_one_message_with_status_1() {
             &["-x", "version=99.1", "-n", "BEGIN"],
             "dtrace: failed to set -x version: Operation not supported\n",
         ),
+        (
+            &["-O", "xml", "-n", "BEGIN"],
+            "dtrace: failed to set -O xml: Invalid value for specified option: the formats are text, json, json,quote64 and csv\n",
+        ),
     ] {
         let (status, out, err) = run(words);
         assert_eq!((status, &*out, &*err), (Some(1), "", message), "{words:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_done_is_a_line_of_json_as_well() {
+    for (words, message) in [
+        (&["-O", "json"][..], "no probes specified"),
+        (
+            &["-xoformat=json,quote64", "-x", "nosuch"],
+            "failed to set -x nosuch: Invalid option name",
+        ),
+        (
+            &["-O", "json", "-A", "-n", "BEGIN", "-c", "tr\"ue"],
+            "-A is not for processes of today (-c, -p, -W)",
+        ),
+    ] {
+        let (status, out, err) = run(words);
+        assert_eq!((status, err), (Some(1), format!("dtrace: {message}\n")));
+        let lines = held(out.as_bytes());
+        let [line] = &lines[..] else {
+            panic!("one line expected: {out}");
+        };
+        assert_eq!(line["type"], "error");
+        assert_eq!(line["message"], message);
+    }
+    // The last format counts, and CSV has no place for errors.
+    for format in ["text", "csv"] {
+        let (_, out, _) = run(&["-O", "json", "-O", format]);
+        assert_eq!(out, "");
+    }
+}
+
+#[test]
+fn the_error_goes_where_the_output_would_have_gone() {
+    let path = std::env::temp_dir().join(format!("json-{}", std::process::id()));
+    let name = path.display().to_string();
+    let (status, out, _) = run(&["-O", "json", "-o", &name]);
+    assert_eq!((status, &*out), (Some(1), ""));
+    assert_eq!(held(&std::fs::read(&path).expect("a file")).len(), 1);
+    std::fs::remove_file(&path).expect("a file");
+}
+
+#[test]
+fn the_version_is_an_object() {
+    let (status, out, err) = run(&["-VO", "json"]);
+    assert_eq!((status, &*err), (Some(0), ""));
+    let lines = held(out.as_bytes());
+    assert_eq!(lines.len(), 1);
+    assert_eq!(lines[0]["d"], "2.0");
+    assert_eq!(lines[0]["dtrace"], env!("CARGO_PKG_VERSION"));
+}
+
+#[test]
+fn a_full_disk_is_an_error() {
+    for words in [&["-V"][..], &["-VO", "json"]] {
+        let full = OpenOptions::new().write(true).open("/dev/full");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dtrace"));
+        let command = command.args(words).stdout(full.expect("/dev/full"));
+        let output = command.output().expect("the command runs");
+        let err = String::from_utf8(output.stderr).expect("text");
+        assert_eq!(output.status.code(), Some(1));
+        let message = "dtrace: failed to write output: No space left on device";
+        assert!(
+            err.starts_with(message) && err.lines().count() == 1,
+            "{err}"
+        );
     }
 }
 
@@ -142,20 +214,23 @@ fn a_missing_device_is_told() {
 
 #[test]
 fn output_that_nobody_reads_is_no_error() {
-    // A pipe whose reader has ended.
-    let mut reader = Command::new("true")
-        .stdin(Stdio::piped())
-        .spawn()
-        .expect("true runs");
-    let pipe = reader.stdin.take().expect("a pipe");
-    reader.wait().expect("true ends");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_dtrace"));
-    let child = command
-        .arg("-V")
-        .stdout(pipe)
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the command runs");
-    let output = child.wait_with_output().expect("the command ends");
-    assert_eq!((output.status.code(), output.stderr.len()), (Some(0), 0));
+    for words in [&["-V"][..], &["-VO", "json"]] {
+        // A pipe whose reader has ended.
+        let mut reader = Command::new("true")
+            .stdin(Stdio::piped())
+            .spawn()
+            .expect("true runs");
+        let pipe = reader.stdin.take().expect("a pipe");
+        reader.wait().expect("true ends");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dtrace"));
+        let child = command
+            .args(words)
+            .stdout(pipe)
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the command runs");
+        let output = child.wait_with_output().expect("the command ends");
+        let ending = (output.status.code(), output.stderr.len());
+        assert_eq!(ending, (Some(0), 0), "{words:?}");
+    }
 }
