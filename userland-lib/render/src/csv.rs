@@ -128,10 +128,7 @@ impl Receiver for Table<'_> {
         aggregations: &Aggregations,
         around: Surroundings<'_>,
     ) -> io::Result<()> {
-        let mut all: Vec<_> = aggregations.unprinted().collect();
-        if self.csv.text.is_reversed() {
-            all.reverse();
-        }
+        let all = self.csv.text.renderer(around).unprinted(aggregations);
         for aggregation in all {
             self.write(aggregation, around)?;
         }

@@ -36,6 +36,7 @@ mod line;
 mod object;
 mod output;
 mod pad;
+mod place;
 mod printa;
 mod printf;
 mod stack;

@@ -7,7 +7,7 @@
 //! contains it. Integers are hexadecimal, arrays are in brackets, text is in quotes. Pointers are
 //! not followed. The record may hold less than the value (`printsize`); `...` stands for the rest.
 
-use super::structure::integer;
+use super::place::{enumerator, Place};
 use super::{float, pad, Renderer};
 use dtrace_compiler::shape::{Field, Form, Shape, DEPTH};
 
@@ -27,28 +27,6 @@ impl Renderer<'_> {
     }
 }
 
-/// The position of a value in the recorded bytes.
-#[derive(Clone, Copy, Default)]
-struct Place {
-    /// Offset of its first bit.
-    bit: u64,
-    /// Width of a bit-field, 0 for a plain value.
-    bits: u32,
-}
-
-impl Place {
-    fn byte(self) -> usize {
-        usize::try_from(self.bit / 8).unwrap_or(usize::MAX)
-    }
-
-    fn beyond(self, bits: u64) -> Self {
-        Self {
-            bit: self.bit.saturating_add(bits),
-            bits: 0,
-        }
-    }
-}
-
 struct Printer<'a> {
     out: &'a mut Vec<u8>,
     data: &'a [u8],
@@ -56,7 +34,7 @@ struct Printer<'a> {
 
 impl<'a> Printer<'a> {
     fn rest(&self, place: Place) -> &'a [u8] {
-        self.data.get(place.byte()..).unwrap_or_default()
+        place.rest(self.data)
     }
 
     fn indent(&mut self, depth: usize) {
@@ -157,29 +135,21 @@ impl<'a> Printer<'a> {
             let text = rest.get(..size).and_then(float::text);
             return put!(self.out, "{}", text.as_deref().unwrap_or("..."));
         }
-        let width = match place.bits {
-            0 => u32::try_from(shape.size.saturating_mul(8)).unwrap_or(0),
-            bits => bits,
-        };
-        let value = integer(rest, (place.bit % 8) as u32, width);
+        let value = place.number(shape, self.data);
         match (&shape.form, value) {
-            (Form::Int { signed: true }, Some(value)) if is_char(shape) && place.bits == 0 => {
+            (Form::Int { signed: true }, Some((value, _))) if is_char(shape) && place.bits == 0 => {
                 put!(self.out, "'");
                 self.escaped(&[value as u8], b'\'');
                 put!(self.out, "'");
             }
-            (Form::Enum(items), Some(value)) => {
-                let unused = 64 - width;
-                let number = (value << unused) as i64 >> unused;
-                match items.iter().find(|(_, constant)| *constant == number) {
-                    Some((name, _)) => put!(self.out, "{name}"),
-                    None => put!(self.out, "{number}"),
-                }
-            }
-            (Form::Int { .. } | Form::Pointer, Some(0)) => put!(self.out, "0"),
-            (Form::Int { .. } | Form::Pointer, Some(value)) => put!(self.out, "{value:#x}"),
+            (Form::Enum(items), Some((_, number))) => match enumerator(items, number) {
+                Some(name) => put!(self.out, "{name}"),
+                None => put!(self.out, "{number}"),
+            },
+            (Form::Int { .. } | Form::Pointer, Some((0, _))) => put!(self.out, "0"),
+            (Form::Int { .. } | Form::Pointer, Some((value, _))) => put!(self.out, "{value:#x}"),
             // Wider than any D integer: all bytes, the most significant first.
-            (Form::Int { .. }, None) if width > 64 && rest.len() as u64 >= shape.size => {
+            (Form::Int { .. }, None) if place.is_wide(shape) && rest.len() as u64 >= shape.size => {
                 let size = shape.size as usize;
                 put!(self.out, "0x");
                 for byte in rest[..size].iter().rev() {

@@ -24,13 +24,17 @@ use dtrace_consumer::value::{Datum, Kind};
 impl Renderer<'_> {
     /// Appends every aggregation that no `printa()` has printed, as the consumer does at its end.
     pub fn aggregations(&self, out: &mut Vec<u8>, aggregations: &Aggregations) {
-        let order = &self.style.sort;
-        let mut all: Vec<&Aggregation> = aggregations.unprinted().collect();
-        if order.reverse {
-            all.reverse();
-        }
-        for aggregation in all {
+        for aggregation in self.unprinted(aggregations) {
             self.whole(out, aggregation);
+        }
+    }
+
+    /// Returns the aggregations that no `printa()` has printed, in the order that the options say.
+    pub(super) fn unprinted<'a>(&self, aggregations: &'a Aggregations) -> Vec<&'a Aggregation> {
+        let all = aggregations.unprinted();
+        match self.style.sort.reverse {
+            true => all.rev().collect(),
+            false => all.collect(),
         }
     }
 

@@ -13,6 +13,7 @@
 
 use std::ops::ControlFlow;
 
+use super::place::{enumerator, Place};
 use super::{float, pad, Renderer};
 use dtrace_compiler::shape::{Form, Shape, DEPTH};
 
@@ -148,18 +149,16 @@ impl Printer<'_> {
 /// Returns the text of a value without members; `None` if it is not printed or lies beyond the
 /// record.
 fn scalar(form: &Form, shape: &Shape, data: &[u8], bit_offset: u64, bits: u32) -> Option<String> {
-    let start = usize::try_from(bit_offset / 8).ok()?;
     if let Form::Float = form {
+        let start = usize::try_from(bit_offset / 8).ok()?;
         let end = start.checked_add(usize::try_from(shape.size).ok()?)?;
         return float::text(data.get(start..end)?);
     }
-    let width = if bits == 0 {
-        u32::try_from(shape.size.checked_mul(8)?).ok()?
-    } else {
-        bits
+    let place = Place {
+        bit: bit_offset,
+        bits,
     };
-    let value = integer(data.get(start..)?, (bit_offset % 8) as u32, width)?;
-    let signed = (value << (64 - width)) as i64 >> (64 - width);
+    let (value, signed) = place.number(shape, data)?;
     Some(match form {
         Form::Int { signed: true } if shape.name == "char" => {
             format!("'{}'", char::from(value as u8))
@@ -167,25 +166,12 @@ fn scalar(form: &Form, shape: &Shape, data: &[u8], bit_offset: u64, bits: u32) -
         Form::Int { signed: true } => signed.to_string(),
         Form::Int { signed: false } => value.to_string(),
         Form::Pointer => format!("{value:#x}"),
-        Form::Enum(items) => match items.iter().find(|(_, constant)| *constant == signed) {
-            Some((name, _)) => name.clone(),
+        Form::Enum(items) => match enumerator(items, signed) {
+            Some(name) => name.to_owned(),
             None => signed.to_string(),
         },
         _ => return None,
     })
-}
-
-/// Returns the `width` bits at bit offset `shift` of little-endian `data`; `None` if `width` is 0
-/// or above 64, or beyond the end of `data`. `shift` must be less than 64.
-pub(super) fn integer(data: &[u8], shift: u32, width: u32) -> Option<u64> {
-    if width == 0 || width > 64 {
-        return None;
-    }
-    let size = (shift + width).div_ceil(8) as usize;
-    let mut bytes = [0; 16];
-    bytes[..size].copy_from_slice(data.get(..size)?);
-    let value = (u128::from_le_bytes(bytes) >> shift) as u64;
-    Some(value << (64 - width) >> (64 - width))
 }
 
 #[cfg(test)]

@@ -86,11 +86,6 @@ impl Text {
         self.style.quiet
     }
 
-    /// Whether the option `aggsortrev` is on.
-    pub(super) fn is_reversed(&self) -> bool {
-        self.style.sort.reverse
-    }
-
     /// Whether `freopen()` has redirected the output to a file.
     pub(super) fn is_redirected(&self) -> bool {
         self.redirect.is_active()

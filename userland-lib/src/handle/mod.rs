@@ -407,7 +407,7 @@ impl<'w> Handle<'w> {
     /// Tells a receiver that tracing has begun, by [`go`](Self::go), and with which programs.
     pub fn tell_start(&self, programs: &[Traced], to: &mut dyn Receiver) -> Result<(), Error> {
         let told = to.start(&Start {
-            system: &System::now(),
+            system: System::now,
             programs,
             aggregations: self.consumer.aggregations(),
         });

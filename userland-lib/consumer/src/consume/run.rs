@@ -10,8 +10,8 @@ use std::fs;
 /// What a run begins with.
 #[derive(Clone, Copy, Debug)]
 pub struct Start<'a> {
-    /// Where and when it begins.
-    pub system: &'a System,
+    /// Returns where and when it begins. Only the receivers that tell it ask.
+    pub system: fn() -> System,
     /// The programs, in the order in which they were enabled. None if the run was claimed.
     pub programs: &'a [Traced],
     /// The aggregations that the programs declare.

@@ -294,10 +294,7 @@ impl Receiver for Lines<'_> {
         if self.json.is_redirected {
             return self.as_text(|printer| printer.aggregations(aggregations, around));
         }
-        let mut all: Vec<_> = aggregations.unprinted().collect();
-        if self.json.text.is_reversed() {
-            all.reverse();
-        }
+        let all = self.json.text.renderer(around).unprinted(aggregations);
         for aggregation in all {
             let mut lines = Vec::new();
             let renderer = self.json.text.renderer(around);
@@ -361,7 +358,7 @@ impl Sink for Lines<'_> {
 fn begun(object: &mut Object<'_, '_>, start: &Start<'_>) {
     object.member("type").text("start");
     object.member("version").integer(VERSION);
-    let system = start.system;
+    let system = (start.system)();
     object.member("host").text(&system.host);
     object.member("boot_id").text(&system.boot_id);
     object.member("kernel").text(&system.kernel);

@@ -7,6 +7,9 @@
 //! strings. Bytes that are no UTF-8 become `{"base64":"…"}`, so that nothing is lost and no string
 //! is taken for something else. A number that JSON lacks becomes `{"float":"inf"}`.
 
+use base64::engine::general_purpose::STANDARD;
+use base64::Engine;
+
 /// The greatest integer up to which a double holds every one.
 const SAFE: u128 = 1 << 53;
 
@@ -65,11 +68,9 @@ impl<'o> Put<'o> {
         }
     }
 
-    /// Appends bytes in base 64, as a string.
+    /// Appends bytes in base 64 (RFC 4648, section 4), as a string.
     pub fn base64(&mut self, bytes: &[u8]) {
-        self.out.push(b'"');
-        encode(self.out, bytes);
-        self.out.push(b'"');
+        put!(self.out, "\"{}\"", STANDARD.encode(bytes));
     }
 
     /// Appends an integer.
@@ -162,22 +163,6 @@ impl<'o> Array<'_, 'o> {
             self.put.out.push(b',');
         }
         self.put
-    }
-}
-
-/// Appends bytes in base 64 (RFC 4648, section 4).
-fn encode(out: &mut Vec<u8>, bytes: &[u8]) {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for chunk in bytes.chunks(3) {
-        let byte = |at: usize| u32::from(chunk.get(at).copied().unwrap_or(0));
-        let word = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for digit in 0..4 {
-            let number = word >> (18 - 6 * digit) & 63;
-            out.push(match digit > chunk.len() {
-                true => b'=',
-                false => DIGITS[number as usize],
-            });
-        }
     }
 }
 

@@ -9,7 +9,7 @@
 
 use super::put::{Object, Put};
 use super::value;
-use crate::structure::integer;
+use crate::place::{enumerator, Place};
 use dtrace_compiler::shape::{Field, Form, Shape, DEPTH};
 
 /// Appends the element of a record's output for a value of type `shape`. `data` is its recorded
@@ -34,15 +34,6 @@ pub fn element(put: &mut Put<'_>, address: Option<u64>, shape: &Shape, data: &[u
     });
 }
 
-/// The position of a value in the recorded bytes.
-#[derive(Clone, Copy, Default)]
-struct Place {
-    /// Offset of its first bit.
-    bit: u64,
-    /// Width of a bit-field, 0 for a plain value.
-    bits: u32,
-}
-
 struct Reader<'a> {
     data: &'a [u8],
     /// Whether something is missing.
@@ -51,8 +42,7 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn rest(&self, place: Place) -> &'a [u8] {
-        let start = usize::try_from(place.bit / 8).unwrap_or(usize::MAX);
-        self.data.get(start..).unwrap_or_default()
+        place.rest(self.data)
     }
 
     /// Whether a value was recorded, at least in part.
@@ -95,8 +85,8 @@ impl<'a> Reader<'a> {
     ) {
         for field in fields {
             let at = Place {
-                bit: place.bit.saturating_add(field.bit_offset),
                 bits: field.bits,
+                ..place.beyond(field.bit_offset)
             };
             match &field.shape.form {
                 // Deeper than any type of C, this ends.
@@ -127,10 +117,7 @@ impl<'a> Reader<'a> {
         put.array(|array| {
             for number in 0..count {
                 let offset = number.saturating_mul(element.size).saturating_mul(8);
-                let at = Place {
-                    bit: place.bit.saturating_add(offset),
-                    bits: 0,
-                };
+                let at = place.beyond(offset);
                 if !self.is_there(element, at) {
                     break;
                 }
@@ -142,35 +129,25 @@ impl<'a> Reader<'a> {
     fn scalar(&mut self, put: &mut Put<'_>, shape: &Shape, place: Place) {
         let rest = self.rest(place);
         let size = usize::try_from(shape.size).unwrap_or(usize::MAX);
-        let width = match place.bits {
-            0 => u32::try_from(shape.size.saturating_mul(8)).unwrap_or(u32::MAX),
-            bits => bits,
-        };
-        let number = integer(rest, (place.bit % 8) as u32, width);
-        let signed = number.map(|number| {
-            let unused = 64 - width;
-            (number << unused) as i64 >> unused
-        });
-        match (&shape.form, number, signed) {
-            (Form::Float, ..) => match rest.get(..size) {
+        let number = place.number(shape, self.data);
+        match (&shape.form, number) {
+            (Form::Float, _) => match rest.get(..size) {
                 Some(data) => value::float(put, data),
                 None => self.missing(put),
             },
-            (Form::Pointer, Some(address), _) => put.address(address),
-            (Form::Int { signed: false }, Some(number), _) => put.integer(number),
-            (Form::Int { .. }, _, Some(number)) => put.integer(number),
-            (Form::Enum(items), _, Some(number)) => {
-                match items.iter().find(|(_, constant)| *constant == number) {
-                    Some((name, _)) => put.text(name),
-                    None => put.integer(number),
-                }
-            }
+            (Form::Pointer, Some((address, _))) => put.address(address),
+            (Form::Int { signed: false }, Some((number, _))) => put.integer(number),
+            (Form::Int { .. }, Some((_, number))) => put.integer(number),
+            (Form::Enum(items), Some((_, number))) => match enumerator(items, number) {
+                Some(name) => put.text(name),
+                None => put.integer(number),
+            },
             // Wider than any D integer.
-            (Form::Int { .. }, None, _) if width > 64 => match rest.get(..size) {
+            (Form::Int { .. }, None) if place.is_wide(shape) => match rest.get(..size) {
                 Some(data) => put.object(|object| object.member("bytes").base64(data)),
                 None => self.missing(put),
             },
-            (Form::Opaque, ..) => put.null(),
+            (Form::Opaque, _) => put.null(),
             _ => self.missing(put),
         }
     }

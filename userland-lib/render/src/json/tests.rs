@@ -408,14 +408,13 @@ fn the_first_line_tells_machine_programs_and_aggregations() {
         matched: 805,
         left_out: String::new(),
     };
-    let system = System {
-        host: "h".to_owned(),
-        timestamp: 1,
-        walltimestamp: 1_763_880_000_123_456_789,
-        ..System::default()
-    };
     let start = Start {
-        system: &system,
+        system: || System {
+            host: "h".to_owned(),
+            timestamp: 1,
+            walltimestamp: 1_763_880_000_123_456_789,
+            ..System::default()
+        },
         programs: &[program],
         aggregations: &aggregations,
     };
