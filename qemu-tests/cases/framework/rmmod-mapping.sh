@@ -11,9 +11,9 @@ unread serve /tmp/unread & server=$!
 timeout 60 sh -c 'until [ -e /tmp/unread/file ]; do sleep 0.1; done'
 # USDT probes of any program that starts.
 dtrace -Zqn 'BEGIN { printf("traces\n"); } nobody*:::nothing { }' >/tmp/told 2>&1 & tracer=$!
-timeout 60 sh -c 'until grep -q traces /tmp/told; do sleep 0.1; done'
+timeout 60 await traces /tmp/told
 unread map /tmp/unread/file & mapper=$!
-timeout 60 sh -c "until grep -q fuse /proc/$mapper/wchan || grep -q folio /proc/$mapper/wchan; do sleep 0.1; done"
+timeout 60 await request_wait /proc/$mapper/wchan
 sleep 1
 kill $tracer
 wait $tracer
