@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # @limit: 400
+# @slow: it runs each script for seconds
 # Demonstrations about one process, on programs that call, allocate, lock and import a known number
 # of times. Offsets within functions are removed, and times except those for which the program
 # sleeps.

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # @limit: 200
+# @slow: CPUs come and go while all functions are traced
 # A CPU goes offline and online while the returns of all functions are traced. Functions that its
 # idle task calls then may never return, and that task never exits: a hook on such a call would be
 # lost for good, so no such calls are hooked. The hooks on the task's list are counted, up to a
@@ -16,7 +17,7 @@ online=/sys/devices/system/cpu/cpu1/online
 round() {
 	: >/tmp/told
 	dtrace -qn "BEGIN { printf(\"begun\n\"); } $2 { n++; } END { printf(\"%s\n\", n > 1000 ? \"traced\" : \"idle\"); }" >/tmp/told 2>&1 & tracer=$!
-	timeout 200 sh -c 'until grep -qs begun /tmp/told; do sleep 0.1; done'
+	timeout 200 await begun /tmp/told
 	for _ in $(seq "$1"); do
 		echo 0 >$online
 		echo 1 >$online

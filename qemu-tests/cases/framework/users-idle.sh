@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # @limit: 300
+# @slow: it computes beside a member of the lowest priority
 # Root does not wait for a member who runs only when no other task wants to, by his scheduling
 # policy or his cgroup's, while others compute and his descriptions are being matched. Without that
 # root would wait for minutes, again and again.

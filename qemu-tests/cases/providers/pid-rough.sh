@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # @limit: 180
+# @slow: its storms take a minute
 # Probes in processes next to the kernel's own, in processes and consumers that are killed, and
 # enabled and disabled while they fire.
 tracing=/sys/kernel/tracing
@@ -29,7 +30,7 @@ cat /tmp/out
 echo 'processes that are killed'
 for n in 1 2 3; do
 	pid-work wait long >/tmp/out &
-	until grep -q ready /tmp/out; do sleep 0.1; done
+	await ready /tmp/out
 	dtrace -qn 'BEGIN { system("kill -USR1 %d", $target); } pid$target:a.out:grow:entry { calls++; }
 	pid$target:a.out:grow:entry /calls == 500/ { raise(9); } END { printf("%d\n", calls); }' -wp $! 2>/dev/null | grep .
 	wait $!
@@ -37,7 +38,7 @@ done 2>/dev/null
 
 echo 'on and off while it runs'
 pid-work wait busy text >/tmp/out &
-until grep -q ready /tmp/out; do sleep 0.1; done
+await ready /tmp/out
 kill -USR1 $!
 for n in 1 2 3 4 5 6; do
 	dtrace -qn 'pid$target:a.out:grow:entry { self->n = arg0; }
