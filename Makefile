@@ -19,7 +19,7 @@ help:
 setup:
 	@scripts/setup
 
-##kernel-debug|build the kernel for KERNEL=debug: KASAN, lockdep, KUnit (once, 15 minutes)
+##kernel-debug|build the kernel for KERNEL=debug: KASAN, lockdep, KUnit (once, half an hour)
 kernel-debug:
 	@KERNEL=debug scripts/setup
 
