@@ -5,7 +5,7 @@
 set -m # jobs in the background take SIGINT
 for signal in INT TERM; do
 	dtrace -qn 'BEGIN { seen = 0; } tick-10ms /!seen/ { seen = 1; @ = max(1); printf("seen\n"); } END { printf("end\n"); }' > /tmp/out &
-	until grep -qs seen /tmp/out; do sleep 0.1; done
+	await seen /tmp/out
 	kill -$signal $!
 	wait $!
 	echo "status $?"

@@ -5,7 +5,7 @@
 # be unloaded and loaded.
 module=$(cat /run/vm/module)
 dtrace -qn 'syscall:::entry { @[probefunc] = count(); } tick-10ms { printf("on\n"); }' > /tmp/out &
-until grep -qs on /tmp/out; do sleep 0.1; done
+await on /tmp/out
 kill -KILL $!
 wait $! 2>/dev/null
 echo "status $?"

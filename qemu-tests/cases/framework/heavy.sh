@@ -42,10 +42,10 @@ echo '# ten consumers of ten clauses'
 tracers=()
 for n in 0 1 2 3 4 5 6 7 8 9; do
 	dtrace -x strsize=32k -x statusrate=100ms -qs "$d" -o /tmp/heavy.$n 2>/tmp/heavy.err.$n & tracers+=($!)
-	timeout 60 sh -c "until grep -qs begun /tmp/heavy.$n; do sleep 0.1; done"
+	timeout 60 await begun /tmp/heavy.$n
 done
 overload 1 >/dev/null
-timeout 30 sh -c 'until grep -qs unresponsiveness /tmp/heavy.err.*; do sleep 0.1; done'
+timeout 30 await unresponsiveness /tmp/heavy.err.*
 sleep 1
 kill "${tracers[@]}" 2>/dev/null
 wait

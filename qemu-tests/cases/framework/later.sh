@@ -8,7 +8,7 @@ modprobe -r dummy
 for probes in fbt:dummy:dummy_setup:entry 'fbt:dum*:dummy_set*:'; do
 	dtrace -Zqn "BEGIN { printf(\"%s\n\", \"begun\"); } $probes { @ = count(); }
 		syscall::rename*:entry { exit(0); } END { printa(\"%@d\n\", @); }" >/tmp/later &
-	until grep -q begun /tmp/later; do sleep 0.1; done
+	await begun /tmp/later
 	for round in 1 2; do
 		modprobe dummy numdummies=0
 		ip link add dtrace0 type dummy

@@ -18,7 +18,7 @@ asleep() {
 	rm -f /tmp/asleep
 	"$@" sleepers-owned $((hooks + 500)) </tmp/input >/tmp/asleep & sleepers=$!
 	exec 7>/tmp/input
-	timeout 100 sh -c 'until grep -qs asleep /tmp/asleep; do sleep 0.2; done' || echo 'not asleep'
+	timeout 100 await asleep /tmp/asleep || echo 'not asleep'
 }
 awake() {
 	exec 7>&-
@@ -30,7 +30,7 @@ begin() {
 	: >"/tmp/$1"
 	chmod 666 "/tmp/$1"
 	"${@:2}" >"/tmp/$1" 2>&1 & tracer=$!
-	timeout 60 sh -c "until grep -qs begun /tmp/$1; do sleep 0.1; done"
+	timeout 60 await begun /tmp/$1
 }
 # few: counts the returns that were seen and lost of other calls that sleep at the same time.
 counted='BEGIN { @ = sum(0); } syscall::read:return /pid == $target && tid != $target/ { @ = sum(1); } END { printa("%@d\n", @); }'

@@ -11,7 +11,7 @@ cp "$(command -v rights-work)" /tmp/work
 cp "$(command -v rights-seat.so)" /tmp/seat.so
 touch /tmp/told && chmod 666 /tmp/told
 LD_PRELOAD=/tmp/seat.so SEAT=several own dtrace -qn "BEGIN { printf(\"begun\n\"); } $calls" -o /tmp/told & tracer=$!
-timeout 60 sh -c 'until grep -q begun /tmp/told; do sleep 0.1; done'
+timeout 60 await begun /tmp/told
 cat >/tmp/many <<'end'
 for _ in $(seq 60); do /tmp/work steps & done
 wait

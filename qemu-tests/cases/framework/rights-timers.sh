@@ -91,7 +91,7 @@ as 77 device-check timers tick-1s 32 </dev/null
 echo another user whom he has made
 # inside: a user in a user namespace of the member requests a timer.
 inside() {
-	own unshare -U --keep-caps sh -c 'touch /tmp/ready; until grep -q . /proc/self/uid_map; do sleep 0.1; done
+	own unshare -U --keep-caps sh -c 'touch /tmp/ready; await . /proc/self/uid_map
 		exec setpriv --reuid 0 /tmp/device-check timers tick-1s 1' </dev/null & one=$!
 	ready
 	echo '77 77 1' >/proc/$one/gid_map
@@ -126,7 +126,7 @@ count profile-81hz
 # A consumer that waits does not get probes that are created later.
 rm -f /tmp/root
 (exec /tmp/device-check timers 'profile-8[23]hz' 1 profile-83hz 1 <>/tmp/never >/tmp/root) & waits=$!
-timeout 60 sh -c 'until grep -q 1 /tmp/root; do sleep 0.1; done'
+timeout 60 await 1 /tmp/root
 as 77 dtrace -qn 'profile-82hz { @ = count(); } tick-1s { exit(0); }' >/dev/null
 as 77 dtrace -l -n profile-200001ns -n profile-4001hz 2>/dev/null | grep -c 200001
 count 'profile-8[23]hz'

@@ -13,7 +13,7 @@ seat=/tmp/seat.so
 scope=/proc/sys/kernel/yama/ptrace_scope
 pid='pid$target:work:step:entry { @ = count(); } BEGIN { printf("begun\n"); } END { printa("%@d\n", @); }'
 calls='syscall::sched_get_priority_max:entry { @[execname] = count(); } BEGIN { printf("begun\n"); } END { printa("%s %@d\n", @); }'
-begun() { timeout 60 sh -c 'until grep -q -e begun -e failed /tmp/told; do sleep 0.1; done'; }
+begun() { timeout 60 await 'begun|failed' /tmp/told; }
 told() { echo "$1 $(grep -o -e '^[a-z ]*[0-9][0-9]*$' -e 'failed to grab process' /tmp/told)"; rm -f /tmp/told /tmp/go; }
 # traced WHO: traces the process $one, which waits for /tmp/go.
 traced() {
@@ -38,7 +38,7 @@ rm -f /tmp/done; wait
 # file does not see it, because it may not attach to it.
 copied='syscall::sched_get_priority_max:entry { @[execname] = count(); } END { printa("%s %@d\n", @); printf("ended 0\n"); }'
 LD_PRELOAD=$seat SEAT=exec own dtrace -qn "$copied" >/tmp/told 2>&1 &
-timeout 60 sh -c 'until grep -q ended /tmp/told; do sleep 0.1; done'
+timeout 60 await ended /tmp/told
 touch /tmp/go; wait; told executed
 rm -f /tmp/stepped
 # If the threads that made the calls have exited, including the first, nothing is checked in them.
@@ -64,7 +64,7 @@ mkfifo /tmp/pipe; exec 9<>/tmp/pipe
 ready
 own dtrace -qn 'syscall::read:entry /execname == "bash"/ { printf("read 1\n"); } BEGIN { printf("begun\n"); }' >/tmp/told 2>&1 & member=$!
 begun; printf x >&9
-timeout 60 sh -c 'until grep -q read /tmp/told; do sleep 0.1; done'
+timeout 60 await read /tmp/told
 # It is unknown under the new policy, and its next read() waits.
 echo 1 >$scope; printf x >&9; sleep 1
 kill -9 $member; wait $member 2>/dev/null

@@ -21,7 +21,7 @@ traced() {
 	text=$(awk '$2 ~ /x/ { sub(/-.*/, "", $1); print $1; exit }' /proc/$1/maps)
 	said=$(as 77 device-check place "$1" "$text" 1 </dev/null)
 	as 77 dtrace -n "$pid" -n 'BEGIN { printf("begun\n"); }' -q -p "$1" >/tmp/told 2>&1 &
-	timeout 60 sh -c 'until grep -q -e begun -e failed /tmp/told; do sleep 0.1; done'
+	timeout 60 await 'begun|failed' /tmp/told
 	touch /tmp/go
 	wait
 	echo "$2 $(grep -o -e '^[0-9][0-9]*$' -e 'failed to [a-z]* [a-z]*' /tmp/told), $said"
@@ -66,10 +66,10 @@ ready
 ready
 as 77 dtrace -Zqn 'pid*:work:step:entry { @[uid] = count(); } BEGIN { printf("begun\n"); } END { printa("%d %@d\n", @); }
 	syscall::unlinkat:entry /execname == "rm"/ { exit(0); }' >/tmp/told 2>&1 & member=$!
-timeout 60 sh -c 'until grep -q begun /tmp/told; do sleep 0.1; done'
+timeout 60 await begun /tmp/told
 dtrace -qn "pid$pid_of:work:step:entry, pid$other:work:step:entry { @ = count(); } BEGIN { printf(\"begun\n\"); }
 	END { printa(\"all %@d\n\", @); }" -p $pid_of -p $other >/tmp/all 2>&1 & all=$!
-timeout 60 sh -c 'until grep -q begun /tmp/all; do sleep 0.1; done'
+timeout 60 await begun /tmp/all
 touch /tmp/go; wait $pid_of $other $all
 touch /tmp/x; as 77 sh -c 'rm -f /tmp/x; exec rm -f /tmp/x' 2>/dev/null
 wait $member

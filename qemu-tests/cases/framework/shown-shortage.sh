@@ -8,7 +8,7 @@
 . ./paths
 dtrace -qn 'BEGIN { printf("ready\n"); } fbt::uprobe_register:entry { printf("uprobe\n"); }' -x switchrate=20hz >/tmp/registered &
 counter=$!
-until grep -q ready /tmp/registered; do sleep 0.1; done
+await ready /tmp/registered
 
 traced() {
 	: >/tmp/registered

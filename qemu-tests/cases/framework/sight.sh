@@ -36,7 +36,7 @@ row() {
 	echo "$key:${line#,}" | tee -a walked
 }
 # said FILE: waits until dtrace traces, or has printed why not.
-said() { timeout 60 sh -c "until grep -qs -e begun -e dtrace: '$1'; do sleep 0.1; done"; }
+said() { timeout 60 await 'begun|dtrace:' "$1"; }
 pids_of() { grep -lxs "$1" /proc/[0-9]*/comm | cut -d/ -f3; }
 load() { rmmod dtrace && insmod "$module" "$@" && chmod 666 /dev/dtrace; }
 

@@ -6,7 +6,7 @@
 # invalid signal number is a fault; a kernel thread gets none.
 cat >/tmp/sender <<'end'
 bash -c 'trap "echo 1" USR1; trap "echo 2" USR2; trap "echo hup" HUP; umask 0123; echo goes on' &
-until grep -q '^State:.T' /proc/$!/status; do sleep 0.1; done
+await '^State:.T' /proc/$!/status
 echo stopped
 kill -CONT $!
 wait $!

@@ -21,7 +21,7 @@ end
 # begin NAME COMMAND...: starts it in the background, as $tracer, and waits until it traces.
 begin() {
 	"${@:2}" -x strsize=32k -qs /tmp/heavy.d -o "/tmp/$1" 2>"/tmp/$1.err" & tracer=$!
-	timeout 60 sh -c "until grep -qs begun /tmp/$1; do sleep 0.1; done"
+	timeout 60 await begun /tmp/$1
 }
 touch /tmp/user{,.err} && chmod 666 /tmp/user{,.err}
 begin user own dtrace && first=$tracer

@@ -11,7 +11,7 @@ chmod 666 /dev/dtrace
 dir=/tmp/unanswered
 children $dir
 own dtrace -qs $dir/calls.d -o $dir/seen 2>$dir/told & tracer=$!
-timeout 30 sh -c "until grep -qs begun $dir/seen; do sleep 0.1; done"
+timeout 30 await begun $dir/seen
 kill -STOP $tracer
 as 77 $dir/many-children 0 20
 kill -CONT $tracer

@@ -6,7 +6,7 @@
 dir=$(mktemp -d)
 beside() {
 	dtrace -qn "BEGIN { printf(\"begun\n\"); } $2" >"$dir/$1.out" 2>"$dir/$1.err" &
-	until grep -q begun "$dir/$1.out"; do sleep 0.1; done
+	await begun "$dir/$1.out"
 }
 beside calls 'syscall:::entry { @ = count(); }'
 calls=$!

@@ -13,7 +13,7 @@ dir=/tmp/users-answers
 children $dir
 for n in 1 2; do
 	own dtrace -qs $dir/calls.d -o $dir/told.$n & tracers="$tracers $!"
-	timeout 60 sh -c "until grep -qs begun $dir/told.$n; do sleep 0.1; done"
+	timeout 60 await begun $dir/told.$n
 done
 as 77 $dir/many-children 17000 100
 kill $tracers

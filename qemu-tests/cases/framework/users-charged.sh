@@ -17,7 +17,7 @@ mkfifo /tmp/charged/calls /tmp/charged/lines
 inside() { echo "$BASHPID" >$group/cgroup.procs; ulimit -l unlimited; own "$@"; }
 (inside /tmp/charged/work </tmp/charged/calls) >/tmp/charged/said & of=$!
 exec 4>/tmp/charged/calls
-said() { timeout 60 sh -c "until grep -q . $1; do sleep 0.1; done" || echo nothing in $1; }
+said() { timeout 60 await . $1 || echo nothing in $1; }
 said /tmp/charged/said
 (inside device-check charged $of $(cat /tmp/charged/said) </tmp/charged/lines) >/tmp/charged/told &
 exec 3>/tmp/charged/lines
@@ -25,11 +25,11 @@ said /tmp/charged/told
 cat >/tmp/charged/charge <<'end'
 echo 0 >/sys/fs/cgroup/charged/memory.high
 echo >/tmp/charged/lines
-timeout 60 sh -c 'until grep -q enabled /tmp/charged/told; do sleep 0.1; done' || echo it does not end
+timeout 60 await enabled /tmp/charged/told || echo it does not end
 echo max >/sys/fs/cgroup/charged/memory.high
 end
 dtrace -qn 'fbt::__mem_cgroup_handle_over_high:entry { @[stack(60)] = count(); }' -o /tmp/charged/stacks -c 'sh /tmp/charged/charge'
-timeout 60 sh -c 'until grep -q traces /tmp/charged/told; do sleep 0.1; done'
+timeout 60 await traces /tmp/charged/told
 echo >&4
 exec 4>&-
 wait $of

@@ -11,7 +11,7 @@ cp "$(command -v no-gap)" /tmp/work
 mkfifo /tmp/lines
 (own /tmp/work) </tmp/lines >/tmp/said & of=$!
 exec 3>/tmp/lines
-timeout 60 sh -c 'until grep -qs there /tmp/said; do sleep 0.1; done'
+timeout 60 await there /tmp/said
 mountpoint -q /sys/kernel/tracing || mount -t tracefs none /sys/kernel/tracing
 # Each area of slots is a shmem file, so this counts the attempts.
 echo 'p:looks shmem_file_setup' >/sys/kernel/tracing/kprobe_events

@@ -20,7 +20,7 @@ ends() {
 		printf("on %d, in %s: parent %d uid %d gid %d \"%s\", %s\n", cpu,
 		    pid == $pid ? "his own process" : pid == $1 ? "the stranger" : pid || tid ? "somebody" : "nobody",
 		    ppid != 0, uid, gid, execname, vtimestamp ? "which has run" : "which has not run"); }' $stranger >/tmp/told 2>&1 & tracer=$!
-	timeout 60 sh -c 'until grep -qs begun /tmp/told; do sleep 0.1; done'
+	timeout 60 await begun /tmp/told
 	echo 1 >$online
 	taskset -apc 1 $tracer >/dev/null
 	kill $tracer

@@ -28,7 +28,7 @@ held() {
 	wait $check
 	sed 's/pid[0-9]*:[^ ]*/it/' /tmp/told
 }
-told() { timeout 100 sh -c "until grep -q $1 /tmp/told || ! kill -0 $check; do sleep 0.1; done"; }
+told() { timeout 100 await -p $check "$1" /tmp/told; }
 echo a member
 held as 77
 echo root

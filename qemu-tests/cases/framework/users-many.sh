@@ -13,7 +13,7 @@ done
 until [ "$(pgrep -c -u 65534 -x work)" = 60 ]; do sleep 0.1; done
 touch /tmp/many && chmod 666 /tmp/many
 own dtrace -qn "BEGIN { printf(\"begun\n\"); } $calls" -o /tmp/many & tracer=$!
-timeout 60 sh -c 'until grep -q begun /tmp/many; do sleep 0.1; done'
+timeout 60 await begun /tmp/many
 touch /tmp/go
 timeout 60 sh -c 'while pgrep -u 65534 -x work >/dev/null; do sleep 0.1; done'
 kill $tracer

@@ -22,7 +22,7 @@ echo '# another has nearly all'
 : >/tmp/first
 chmod 666 /tmp/first
 own dtrace -x aggsize=64k -x bufsize=4m -x bufresize=manual -qn 'BEGIN { printf("begun\n"); } tick-1s { trace(1); }' >/tmp/first 2>&1 & first=$!
-timeout 60 sh -c 'until grep -qs begun /tmp/first; do sleep 0.1; done'
+timeout 60 await begun /tmp/first
 tell "${member[@]}" -x bufsize=4m -x bufresize=manual -n "$end"
 kill $first
 wait $first

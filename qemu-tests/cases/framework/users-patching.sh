@@ -24,7 +24,7 @@ own /tmp/patches -qn 'profile-97 { fired = 1; } tick-1s { printf("its timers\n")
 # What an offline CPU has recorded is read on another CPU.
 for cpu in 0 1; do own taskset -c $cpu sh -c 'while :; do :; done' & busy+=($!); done
 own /tmp/patches -qn 'BEGIN { printf("its buffers\n"); } profile-97 { @[cpu] = count(); } END { printa("CPU %d\n", @); }' >/tmp/buffers & tracer=$!
-until grep -qs its /tmp/buffers; do sleep 0.1; done
+await its /tmp/buffers
 sleep 2
 echo 0 >/sys/devices/system/cpu/cpu1/online
 kill -INT $tracer

@@ -45,9 +45,9 @@ echo root has one there too
 own /tmp/work mark /tmp/ready await /tmp/go calls asked & of=$!
 ready
 dtrace -qn "pid$of:work:nop_5:entry { @ = count(); } BEGIN { printf(\"begun\\n\"); } END { printa(\"root %@d\\n\", @); }" -p $of >/tmp/root 2>&1 &
-timeout 60 sh -c 'until grep -q begun /tmp/root; do sleep 0.1; done'
+timeout 60 await begun /tmp/root
 (own dtrace -qs /tmp/places.d -n 'BEGIN { printf("begun\n"); }' -p $of) >/tmp/told 2>&1 &
-timeout 60 sh -c 'until grep -q -e begun -e failed /tmp/told; do sleep 0.1; done'
+timeout 60 await 'begun|failed' /tmp/told
 touch /tmp/go; wait; cat /tmp/root /tmp/told | grep -v begun | grep . | sort
 rm -f /tmp/go /tmp/ready /tmp/told /tmp/root /tmp/said /tmp/work /tmp/traces /tmp/*.d
 rmmod dtrace && insmod "$(cat /run/vm/module)"

@@ -20,7 +20,7 @@ light="$at { @ = count(); } BEGIN { printf(\"begun\\n\"); }"
 # begin NAME COMMAND...: starts it in the background, as $tracer, and waits until it traces.
 begin() {
 	"${@:2}" -o "/tmp/$1" 2>"/tmp/$1.err" & tracer=$!
-	timeout 60 sh -c "until grep -qs begun /tmp/$1; do sleep 0.1; done"
+	timeout 60 await begun /tmp/$1
 }
 member=(own dtrace -x statusrate=100ms -q)
 touch /tmp/{heavy,light}{,.err} && chmod 666 /tmp/{heavy,light}{,.err}
@@ -29,7 +29,7 @@ begin light "${member[@]}" -n "$light" && second=$tracer
 begin root dtrace -qn "$light" && third=$tracer
 calls=$(as 77 /tmp/overload 1000 | grep -o "[0-9]*")
 # Drops are reported before it is killed.
-timeout 60 sh -c 'until grep -qs unresponsiveness /tmp/heavy.err; do sleep 0.1; done'
+timeout 60 await unresponsiveness /tmp/heavy.err
 # The first consumer has ended by itself.
 kill $second $third
 kill $first 2>/dev/null

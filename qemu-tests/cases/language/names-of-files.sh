@@ -19,7 +19,7 @@ cp "$outside" "$p"
 traced -c "unshare -m sh -c 'mount --bind $inside $p && exec $p'"
 echo namespace, grabbed
 unshare -m sh -c "mount --bind $inside $p && exec $p $dir/go" & pid=$!
-timeout 60 sh -c "until grep -qx p /proc/$pid/comm; do sleep 0.1; done"
+timeout 60 await '^p$' /proc/$pid/comm
 traced -w -p $pid -n "BEGIN { system(\"touch $dir/go\"); }"
 wait
 rm -f "$dir/go"

@@ -38,9 +38,9 @@ boot
 cd /sys
 dtrace -a >/tmp/out 2>&1 &
 pid=$!
-until grep -q /sys /tmp/out; do sleep 0.2; done
+await /sys /tmp/out
 cd /tmp
-until grep -q /tmp /tmp/out; do sleep 0.2; done
+await /tmp /tmp/out
 kill $pid
 wait $pid
 grep . /tmp/out

@@ -9,14 +9,14 @@
 module=$(cat /run/vm/module)
 pid-hot >/tmp/said &
 target=$!
-until grep -qs ready /tmp/said; do sleep 0.1; done
+await ready /tmp/said
 
 # round WORD...: the life of one consumer; the words are parameters of the module.
 round() {
 	rmmod dtrace && insmod "$module" "$@" || exit
 	dtrace -qn 'pid$target:a.out:hot*:,pid$target:a.out:twist: { @ = count(); self->n = arg0; } BEGIN { printf("begun\n"); }' -p $target >/tmp/traced 2>&1 &
 	tracer=$!
-	until grep -q begun /tmp/traced || ! kill -0 $tracer 2>/dev/null; do sleep 0.1; done
+	await -p $tracer begun /tmp/traced
 	probes=$(dtrace -l -n 'pid*:::' | wc -l)
 	[ "$probes" -gt 1900 ] || echo "only $probes probes" "$(cat /tmp/traced)"
 	sleep 0.$((RANDOM % 10))

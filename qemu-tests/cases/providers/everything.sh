@@ -24,7 +24,7 @@ mount -t ext4 "$disk" /tmp/everything.d || exit
 rm -f /tmp/everything-counts
 pid-work wait busy text >/tmp/everything-process &
 process=$!
-until grep -q ready /tmp/everything-process; do sleep 0.1; done
+await ready /tmp/everything-process
 kill -USR1 $process
 # The output of programs with USDT probes, with whether their probes are enabled masked.
 programs() {

@@ -12,12 +12,12 @@ pid-aliases /tmp/first /tmp/second >/tmp/said & its=$!
 # traces NAME FUNCTION: in the background, as $tracer.
 traces() {
 	dtrace -qn "pid\$target:a.out:$2:entry { @ = count(); } BEGIN { printf(\"begun\n\"); } END { printa(\"$1 %@d\n\", @); }" -p $its >/tmp/"$1" 2>&1 & tracer=$!
-	until grep -q begun /tmp/"$1"; do sleep 0.1; done
+	await begun /tmp/"$1"
 }
 traces work work && one=$tracer
 traces twin 'twi*' && two=$tracer
 : >/tmp/first
-until grep -q total /tmp/said; do sleep 0.1; done
+await total /tmp/said
 kill $one
 wait $one
 : >/tmp/second

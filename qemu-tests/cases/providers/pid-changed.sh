@@ -28,7 +28,7 @@ trace() {
 	dtrace -x switchrate=10hz -qn 'BEGIN { printf("begun\n"); } pid$target:late.so:greet: { @i = count(); }
 		pid$target:late.so:greet:entry { printf("%d ", arg0); } pid$target:late.so:greet:return { printf("(%d) ", arg1); }' -p $process >/tmp/traced 2>&1 &
 	tracer=$!
-	until grep -qx begun /tmp/traced || ! kill -0 $tracer 2>/dev/null; do sleep 0.1; done
+	await -p $tracer "^begun$" /tmp/traced
 }
 # both NAME COMMAND: what the command starts must end the same way untraced and traced; prints what
 # was traced.

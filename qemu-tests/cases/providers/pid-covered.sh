@@ -15,14 +15,14 @@ covered() {
 	rm -f /tmp/go /tmp/cover /tmp/traced
 	pid-covered "$1" >/tmp/said &
 	local debugger=$! tracer=
-	until grep -q '^program' /tmp/said; do sleep 0.1; done
+	await '^program' /tmp/said
 	if [ "${2:-}" ]; then
 		dtrace -qn "$calls" -p "$(awk '/^program/ { print $2 }' /tmp/said)" >/tmp/traced 2>&1 &
 		tracer=$!
-		until grep -q traced /tmp/traced || ! kill -0 $tracer 2>/dev/null; do sleep 0.1; done
+		await -p $tracer traced /tmp/traced
 	fi
 	: >/tmp/cover
-	until grep -q '^found' /tmp/said; do sleep 0.1; done
+	await '^found' /tmp/said
 	: >/tmp/go
 	wait $debugger $tracer
 	grep -v '^program' /tmp/said

@@ -59,11 +59,11 @@ probed 'pid$target:a.out:numbers:,pid$target:a.out:strings:' unmaps
 # If there is no room for slots, uprobes carry the probes on instructions that they can execute.
 pid-moved crowd forms avx >/tmp/out &
 target=$!
-until grep -q crowded /tmp/out; do sleep 0.1; done
+await crowded /tmp/out
 dtrace -qn 'pid$target:a.out:numbers:,pid$target:a.out:strings:,pid$target:a.out:wide: { @[probefunc] = count(); } BEGIN { printf("begun\n"); }' \
 	-p $target >/tmp/traced 2>/tmp/told &
 tracer=$!
-until grep -q begun /tmp/traced || ! kill -0 $tracer 2>/dev/null; do sleep 0.1; done
+await -p $tracer begun /tmp/traced
 kill -USR1 $target
 wait $target $tracer
 cat /tmp/out

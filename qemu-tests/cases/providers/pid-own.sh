@@ -6,18 +6,17 @@
 # debuggers, text that moves, and unloading the module.
 tracing=/sys/kernel/tracing
 own=/sys/module/dtrace/parameters/own_breakpoints
-mkfifo /tmp/words /tmp/words2
+mkfifo /tmp/words /tmp/words2 /tmp/answers
 # fresh: starts a new process, in which nothing has been changed yet.
 fresh() {
 	: >/tmp/said
-	pid-own serve </tmp/words >/tmp/said &
+	pid-own serve </tmp/words >/tmp/answers &
 	target=$!
-	exec 3>/tmp/words
-	until grep -q ready /tmp/said; do sleep 0.1; done
-	read -r _ work offset counter < <(grep ready /tmp/said)
+	exec 3>/tmp/words 4</tmp/answers
+	read -r _ work offset counter < <(answers ready)
 }
 finish() {
-	exec 3>&-
+	exec 3>&- 4<&-
 	wait $target
 }
 # section NAME: continues with a new process.
@@ -26,26 +25,30 @@ section() {
 	echo "$1"
 	fresh
 }
+# answers ANSWER: prints what the program says, up to a line that begins so; /tmp/said keeps it.
+answers() {
+	local line
+	while read -r -t 60 line <&4; do
+		echo "$line"
+		echo "$line" >>/tmp/said
+		case $line in "$1"*) return ;; esac
+	done
+	echo "the program has gone"
+}
 fresh
 
-# say WORD [ANSWER]: has the program do it, and prints its output up to a line that begins with the
-# answer, by default the word.
+# say WORD [ANSWER]: has the program do it, and prints what it says up to the answer, by default the
+# word.
 say() {
-	local had
-	had=$(wc -l </tmp/said)
 	echo "$1" >&3
-	until tail -n +$((had + 1)) /tmp/said | grep -q "^${2:-$1}"; do
-		kill -0 $target 2>/dev/null || { echo "the program has gone"; return; }
-		sleep 0.05
-	done
-	tail -n +$((had + 1)) /tmp/said
+	answers "${2:-$1}"
 }
 
 # trace PROGRAM: starts tracing the process with a D program; ended [SIGNAL] ends that.
 trace() {
 	dtrace -qn "$1" -n 'BEGIN { printf("traced\n"); }' -p $target >/tmp/traced 2>&1 &
 	tracer=$!
-	until grep -q traced /tmp/traced || ! kill -0 $tracer 2>/dev/null; do sleep 0.1; done
+	await -p $tracer traced /tmp/traced
 }
 ended() {
 	kill "-${1:-TERM}" $tracer
@@ -58,7 +61,7 @@ END { printa("in %@d\n", @in); printa("out %@d\n", @out); }'
 registers() {
 	dtrace -qn 'fbt::uprobe_register:entry { @ = count(); } BEGIN { printf("ready\n"); } END { printa("registered %@d\n", @); }' >/tmp/registered &
 	local counter=$!
-	until grep -q ready /tmp/registered; do sleep 0.1; done
+	await ready /tmp/registered
 	"$@"
 	kill $counter
 	wait $counter
@@ -139,20 +142,21 @@ section 'a uprobe of one process, before the place is known by another'
 watch() {
 	pid-own watch "$1" "$offset" >/tmp/watched &
 	watcher=$!
-	until grep -q watching /tmp/watched || ! kill -0 $watcher 2>/dev/null; do sleep 0.1; done
+	await -p $watcher watching /tmp/watched
 }
 seen() {
 	kill -USR1 $watcher
-	until grep seen /tmp/watched || ! kill -0 $watcher; do sleep 0.1; done
+	await -p $watcher seen /tmp/watched
+	grep seen /tmp/watched
 }
 watch $target
 trace 'pid$target:a.out:other:entry { @ = count(); } END { printa("other %@d\n", @); }'
 pid-own serve <>/tmp/words2 >/tmp/neighbour &
 neighbour=$!
-until grep -q ready /tmp/neighbour; do sleep 0.1; done
+await ready /tmp/neighbour
 dtrace -qn 'pid$target:a.out:work:entry { @ = count(); } BEGIN { printf("ready\n"); }' -p $neighbour >/tmp/second &
 second=$!
-until grep -q ready /tmp/second; do sleep 0.1; done
+await ready /tmp/second
 say run
 say forks
 say threads
@@ -235,13 +239,13 @@ ended
 sleep 1
 pid-own debug $kid "$work" >/tmp/debugged &
 debugger=$!
-until grep -qs found /tmp/debugged; do sleep 0.1; done
+await found /tmp/debugged
 : >/tmp/go
-until grep -q '^State:.*tracing stop' /proc/$kid/status; do sleep 0.1; done
+await '^State:.*tracing stop' /proc/$kid/status
 kill -USR1 $debugger
 wait $debugger
 cat /tmp/debugged
-until grep kid /tmp/said; do sleep 0.1; done
+answers kid
 say run
 
 # debugs [HOW]: attaches a debugger, which steps over its breakpoint at the same place as the
@@ -250,7 +254,7 @@ debugs() {
 	rm -f /tmp/debugged
 	pid-own debug $target "$work" "${1:-steps}" >/tmp/debugged &
 	debugger=$!
-	until grep -qs found /tmp/debugged; do sleep 0.1; done
+	await found /tmp/debugged
 }
 put_back() {
 	kill -USR1 $debugger
@@ -282,7 +286,7 @@ say run
 section 'text that is not as in the file'
 pid-own debug $target $(printf %x $((0x$work + 2))) >/tmp/debugged &
 debugger=$!
-until grep -qs found /tmp/debugged; do sleep 0.1; done
+await found /tmp/debugged
 dtrace -qn 'pid$target:a.out:work:1 { @ = count(); }' -p $target 2>&1 | sed 's/pid[0-9][0-9]*/pidN/g'
 kill -USR1 $debugger
 wait $debugger

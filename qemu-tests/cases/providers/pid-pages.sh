@@ -40,7 +40,7 @@ pid-pages for-ever &
 work=$!
 dtrace -qn "int told; pid\$target:a.out:look:entry { printf(\"%s\", copyinstr(arg0)); } ERROR { @ = count(); } ERROR /!told/ { told = 1; printf(\"begun\\n\"); }" -p $work >/tmp/out 2>/tmp/err &
 tracer=$!
-until grep -q begun /tmp/out; do sleep 0.1; done
+await begun /tmp/out
 # Pages of files come and go meanwhile.
 cat /proc/$tracer/fdinfo/* 2>/dev/null | awk '/^dtrace-slow/ { print ($3 > 0 ? "waits" : "no waits"), ($5 > 0 ? "in vain too" : "none in vain"); exit }'
 # Another uprobe at the same place.

@@ -33,7 +33,7 @@ t 'nor of another program' -qn 'pid$target:a.out:grow:entry { @ = count(); }' -c
 
 echo 'while it runs'
 pid-work wait grow text wait grow text wait text >/tmp/out &
-until grep -q ready /tmp/out; do sleep 0.1; done
+await ready /tmp/out
 while_waiting() {
 	dtrace -wp "$1" -qn 'BEGIN { system("kill -USR1 %d", $target); }
 	syscall::rt_sigtimedwait:entry /pid == $target/ { exit(0); }
@@ -50,12 +50,12 @@ pid-work wait grow >/tmp/one &
 one=$!
 pid-work wait grow >/tmp/two &
 two=$!
-until grep -q ready /tmp/one && grep -q ready /tmp/two; do sleep 0.1; done
+await ready /tmp/one; await ready /tmp/two
 dtrace -p $one -qn 'pid$target:a.out:grow:entry { @ = count(); @other[pid != $target] = count(); } BEGIN { printf("ready\n"); }' >/tmp/first &
 first=$!
 dtrace -p $two -qn 'pid$target:a.out:grow:entry { @ = count(); @other[pid != $target] = count(); } BEGIN { printf("ready\n"); }' >/tmp/second &
 second=$!
-until grep -q ready /tmp/first && grep -q ready /tmp/second; do sleep 0.1; done
+await ready /tmp/first; await ready /tmp/second
 kill -USR1 $one $two
 wait $one $two $first $second
 cat /tmp/first /tmp/second

@@ -19,7 +19,7 @@ D
 blocked() {
 	process=$1
 	shift
-	until grep -qE "^($(echo "$@" | tr ' ' '|')) " /proc/$process/syscall; do sleep 0.1; done
+	await "^($(IFS=\|; echo "$*")) " /proc/$process/syscall
 }
 # Sets a shell variable for each member of the process. dtrace runs on CPU 0 and leaves CPU 1 to the
 # examined processes.

@@ -19,7 +19,7 @@ echo 'that run already'
 for shop in shop-c shop-c++ shop-rust "$python"; do
 	$shop 10000 >/dev/null &
 	pids="$pids $!"
-	until grep -q shop /proc/$!/maps; do sleep 0.1; done
+	await shop /proc/$!/maps
 done
 dtrace -ln 'shop*:::' | awk 'NR > 1 { sub(/[0-9]+$/, "", $2); print $2, $3, $NF }' | sort
 dtrace -lvn 'shop*:::sold' | grep -A 2 'Argument Types' | grep args | sort

@@ -41,11 +41,11 @@ usdt-work wait tell >/tmp/one &
 one=$!
 usdt-work wait tell >/tmp/two &
 two=$!
-until grep -q ready /tmp/one && grep -q ready /tmp/two; do sleep 0.1; done
+await ready /tmp/one; await ready /tmp/two
 dtrace -x holdtime=1sec -qn 'work*:::said-it { @[pid == '$one' ? "one" : pid == '$two' ? "two" : "other"] = sum(args[0]); }
 BEGIN { printf("ready\n"); } tick-20s { exit(0); }
 proc:::exit /pid == '$one' || pid == '$two'/ { ended++; } proc:::exit /ended == 2/ { exit(0); }' >/tmp/out 2>&1 &
-until grep -q ready /tmp/out; do sleep 0.1; done
+await ready /tmp/out
 dtrace -l -n 'work*:::' | awk -v one=$one -v two=$two '{ sub(one, "ONE", $2); sub(two, "TWO", $2); print $2, $3, $4, $5 }' | sort
 kill -USR1 $one $two
 wait
