@@ -21,6 +21,8 @@
 // width.
 #![allow(clippy::arithmetic_side_effects)]
 
+#[cfg(test)]
+mod apfloat;
 mod convert;
 mod format;
 #[cfg(test)]

@@ -8,7 +8,7 @@ use super::*;
 use proptest::prelude::*;
 
 /// Bits of doubles, many of them special or close to special ones.
-fn doubles() -> impl Strategy<Value = u64> {
+pub(super) fn doubles() -> impl Strategy<Value = u64> {
     const EXPONENTS: &[u64] = &[
         0, 1, 2, 51, 52, 53, 969, 970, 1021, 1022, 1023, 1024, 1074, 1075, 1085, 1086, 1087, 2045,
         2046, 2047,
@@ -43,7 +43,7 @@ fn doubles() -> impl Strategy<Value = u64> {
     prop_oneof![any::<u64>(), special, near, integer, single]
 }
 
-fn singles() -> impl Strategy<Value = u32> {
+pub(super) fn singles() -> impl Strategy<Value = u32> {
     const SPECIAL: &[u32] = &[
         0,
         1,
