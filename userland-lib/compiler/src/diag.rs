@@ -5,10 +5,17 @@
 //!
 //! A [`Diagnostic`] is a value: a tag that scripts may rely on (shown under `-xerrtags`), a message
 //! in DTrace's wording, the location, and notes. Its first line when rendered is exactly DTrace's.
-//! The source line with a caret and the notes follow it, so that scripts that match the first line
+//! The source line with carets and the notes follow it, so that scripts that match the first line
 //! still work.
+//!
+//! `annotate-snippets` draws what follows the first line. It knows how wide a terminal shows each
+//! character, and cuts long lines around the location. A program may come from anybody, so its text
+//! must not control the terminal of whoever compiles it. The crate shows most control characters of
+//! source lines, but not those of Latin-1 (C1), which some terminals obey, and none of notes:
+//! [`printable`] replaces all before.
 
 use crate::source::{Origin, Source, Span};
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use std::fmt;
 
 /// An error in a program.
@@ -101,36 +108,39 @@ impl Diagnostic {
         }
     }
 
-    /// Returns what follows the headline: the source line with a caret under the location, unless
-    /// the line is empty, and the notes. Each line ends with a newline.
+    /// Returns what follows the headline: the source line with carets under the location, unless
+    /// the line is empty, and the notes. Each line ends with a newline. If the location has several
+    /// lines, the first is shown.
     pub fn snippet(&self, source: &Source) -> String {
-        let position = source.position(self.span.start);
-        let line = source.line(self.span.start);
-        let gutter = position.line.to_string();
-        let lead: String = line
-            .chars()
-            .take(position.column as usize - 1)
-            .map(|c| if c == '\t' { '\t' } else { ' ' })
-            .collect();
-        let room = line.chars().count().saturating_sub(lead.chars().count());
-        let width = source
-            .slice(self.span)
-            .chars()
-            .take_while(|c| *c != '\n')
-            .count();
-        let mut text = match line.trim_end() {
-            "" => String::new(),
-            _ => format!(
-                "{gutter} | {line}\n{} | {lead}{}\n",
-                " ".repeat(gutter.len()),
-                "^".repeat(width.clamp(1, room.max(1)))
-            ),
-        };
-        for note in &self.notes {
-            text.push_str(&format!("{} = {note}\n", " ".repeat(gutter.len())));
+        let mut block = Group::with_level(Level::ERROR);
+        let parts = source.line_around(self.span).map(printable);
+        let line = parts.concat();
+        if !line.trim_end().is_empty() {
+            let [before, marked, _] = parts.map(|part| part.len());
+            block = block.element(
+                Snippet::source(line)
+                    .line_start(source.position(self.span.start).line as usize)
+                    .annotation(AnnotationKind::Primary.span(before..before + marked)),
+            );
         }
-        text
+        for note in &self.notes {
+            block = block.element(Level::NOTE.no_name().message(printable(note)));
+        }
+        if block.is_empty() {
+            return String::new();
+        }
+        Renderer::plain().render(&[block]) + "\n"
     }
+}
+
+/// Returns `text` with U+FFFD for each control character but tabs, and for each character that
+/// changes the direction of the text.
+fn printable(text: &str) -> String {
+    let changes_direction = |c| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    text.replace(
+        |c: char| c.is_control() && c != '\t' || changes_direction(c),
+        "\u{fffd}",
+    )
 }
 
 impl fmt::Display for Diagnostic {
@@ -144,6 +154,7 @@ impl std::error::Error for Diagnostic {}
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn the_first_line_is_dtraces_and_a_caret_follows() {
@@ -161,7 +172,7 @@ mod tests {
         );
         assert_eq!(
             error.snippet(&source),
-            "3 | \ttrace(foo);\n  | \t      ^^^\n  = did you mean `fop`?\n"
+            "  |\n3 |     trace(foo);\n  |           ^^^\n  |\n  = did you mean `fop`?\n"
         );
     }
 
@@ -181,7 +192,7 @@ mod tests {
         assert_eq!(error.headline(&source, true), "Insufficient registers");
         assert_eq!(
             error.snippet(&source),
-            "1 | BEGIN { a[1]; }\n  |         ^\n"
+            "  |\n1 | BEGIN { a[1]; }\n  |         ^\n"
         );
     }
 
@@ -195,5 +206,85 @@ mod tests {
             within.headline(&source, true),
             "[D_IDENT_UNDEF] in action list: failed to resolve foo"
         );
+    }
+    /// Returns the two lines with the source and the carets for the location of `marked`.
+    fn shown(text: &str, marked: &str) -> String {
+        let source = Source::file("x.d", text);
+        let start = text.find(marked).expect("what is marked");
+        let span = Span::new(start as u32, (start + marked.len()) as u32);
+        let block = Diagnostic::new("D_SYNTAX", span, "wrong").snippet(&source);
+        block.strip_prefix("  |\n").expect(&block).to_owned()
+    }
+
+    #[test]
+    fn carets_are_where_the_terminal_shows_the_location() {
+        for (text, marked, expected) in [
+            ("\ta\tfoo;", "foo", "1 |     a    foo;\n  |          ^^^\n"),
+            ("\"a\tb\" c", "\"a\tb\"", "1 | \"a    b\" c\n  | ^^^^^^^^\n"),
+            ("é = foo", "foo", "1 | é = foo\n  |     ^^^\n"),
+            ("\"漢字\" foo", "foo", "1 | \"漢字\" foo\n  |        ^^^\n"),
+            ("\"漢字\";", "漢字", "1 | \"漢字\";\n  |  ^^^^\n"),
+            ("e\u{301} foo", "foo", "1 | e\u{301} foo\n  |   ^^^\n"),
+            // At the end of a line, of several lines, and of the text.
+            ("BEGIN {\n}", "\n", "1 | BEGIN {\n  |        ^\n"),
+            ("BEGIN {\r\n}", "\r\n", "1 | BEGIN {\n  |        ^\n"),
+            ("a /* b\nc */", "/* b\nc */", "1 | a /* b\n  |   ^^^^\n"),
+            ("BEGIN", "", "1 | BEGIN\n  | ^\n"),
+        ] {
+            assert_eq!(shown(text, marked), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn lines_are_numbered_as_the_preprocessor_says() {
+        let text = "# 41 \"x.d\"\nBEGIN\n{ foo; }\n";
+        assert_eq!(
+            Diagnostic::new("D_SYNTAX", Span::new(19, 22), "wrong")
+                .snippet(&Source::file("x.d", text)),
+            "   |\n42 | { foo; }\n   |   ^^^\n"
+        );
+    }
+
+    #[test]
+    fn long_lines_are_cut_around_the_location() {
+        let text = format!("{}foo{}", "1 + ".repeat(500), " + 1".repeat(500));
+        let block = shown(&text, "foo");
+        let (line, carets) = block.split_once('\n').expect("two lines");
+        assert!(line.len() < 160, "{line}");
+        assert!(
+            line.starts_with("1 | ...") && line.ends_with("..."),
+            "{line}"
+        );
+        assert_eq!(line.find("foo"), carets.find("^^^"), "{block}");
+    }
+
+    #[test]
+    fn a_program_cannot_control_the_terminal() {
+        let text = "\"\u{1b}[2J\u{9b}2J\u{7}\u{202e}\r\u{0}\u{7f}\" foo";
+        assert_eq!(
+            shown(text, "foo"),
+            "1 | \"�[2J�2J�����\" foo\n  |                ^^^\n"
+        );
+        let note = Diagnostic::new("D_SYNTAX", Span::default(), "wrong").note("\u{1b}[2J\u{9b}2J");
+        assert_eq!(note.snippet(&Source::argument("")), "  = �[2J�2J\n");
+    }
+
+    proptest! {
+        /// For any text and location, there are lines to show, and none of them is a command to
+        /// the terminal.
+        #[test]
+        fn any_location_can_be_shown(
+            text in "([\\PC\\pC\t\r\n é漢\u{301}\u{200d}]|[ -~]){0,200}",
+            note in "\\PC{0,9}|\\pC{0,9}",
+            start in 0u32..210,
+            length in 0u32..210,
+        ) {
+            let span = Span::new(start, start + length);
+            let error = Diagnostic::new("D_SYNTAX", span, "wrong").note(note);
+            let block = error.snippet(&Source::argument(text));
+            prop_assert!(block.ends_with('\n'));
+            let is_control = |c: char| c.is_control() && c != '\n' && c != '\t';
+            prop_assert!(!block.contains(is_control), "{block:?}");
+        }
     }
 }

@@ -97,10 +97,25 @@ impl Source {
     }
 
     /// Returns the line that contains byte `offset`, without its end.
-    pub fn line(&self, offset: u32) -> &str {
+    fn line(&self, offset: u32) -> &str {
         let start = self.before(offset).rfind('\n').map_or(0, |at| at + 1);
         let rest = &self.text[start..];
         rest[..rest.find('\n').unwrap_or(rest.len())].trim_end_matches('\r')
+    }
+
+    /// Returns the line in which `span` begins, without its end, in three parts: what is before the
+    /// span, what of the line is in the span, and the rest.
+    pub fn line_around(&self, span: Span) -> [&str; 3] {
+        let (line, before) = (self.line(span.start), self.before(span.start));
+        let start = before.rfind('\n').map_or(0, |at| at + 1);
+        // A span may begin with the line's end.
+        let (before, rest) = line.split_at((before.len() - start).min(line.len()));
+        let mut length = rest.len().min((span.end - span.start) as usize);
+        while !rest.is_char_boundary(length) {
+            length -= 1;
+        }
+        let (inside, after) = rest.split_at(length);
+        [before, inside, after]
     }
 
     /// Returns the text of `span`.
@@ -137,6 +152,18 @@ mod tests {
         assert_eq!(source.position(at), Position { line: 2, column: 6 });
         assert_eq!(source.line(at), "bé = c");
         assert_eq!(source.position(u32::MAX).line, 3);
+    }
+
+    #[test]
+    fn a_line_is_divided_by_a_span() {
+        let source = Source::argument("a\nbé = c\r\nd");
+        let parts = |start, end| source.line_around(Span::new(start, end));
+        assert_eq!(parts(2, 5), ["", "bé", " = c"]);
+        assert_eq!(parts(8, 12), ["bé = ", "c", ""]);
+        assert_eq!(parts(9, 11), ["bé = c", "", ""]);
+        assert_eq!(parts(10, 11), ["bé = c", "", ""]);
+        assert_eq!(parts(4, 6), ["b", "é", " = c"]);
+        assert_eq!(parts(u32::MAX, u32::MAX), ["d", "", ""]);
     }
 
     #[test]
