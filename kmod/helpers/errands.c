@@ -510,7 +510,8 @@ enum dtrace_keep dtrace_watch_keeps(const struct arch_uprobe *uprobe, struct vm_
 	 * address is written again.
 	 */
 	carrier = dtrace_own_covered_at(vma, address, DTRACE_CARRIED);
-	if (carrier && dtrace_is_debugged(vma->vm_mm) && cmpxchg(&carrier->state, DTRACE_CARRIED, DTRACE_GONE) == DTRACE_CARRIED)
+	if (carrier && (dtrace_coverer_lives(carrier) || dtrace_is_debugged(vma->vm_mm)) &&
+	    cmpxchg(&carrier->state, DTRACE_CARRIED, DTRACE_GONE) == DTRACE_CARRIED)
 		return DTRACE_COMES_BACK;
 	carrier = dtrace_own_at(vma, address);
 	if (!carrier || READ_ONCE(carrier->state) == DTRACE_LENT)

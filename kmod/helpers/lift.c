@@ -38,7 +38,7 @@ static void dtrace_own_suspect(const struct dtrace_carrier *carrier)
 /* Whether a debugger has a breakpoint where the carrier's is. */
 bool dtrace_own_is_covered(const struct dtrace_carrier *carrier)
 {
-	return READ_ONCE(carrier->shown) == DTRACE_BREAKPOINT;
+	return READ_ONCE(carrier->coverer);
 }
 
 /*
@@ -57,7 +57,7 @@ static void dtrace_own_lift(struct dtrace_carrier *carrier, struct dtrace_pen *p
 	dtrace_memory_passes_none(memory);
 	dtrace_count_no_more(carrier, memory->mm, pen->brings);
 	/* Without a debugger the breakpoint must not stay: it would kill the program. */
-	if (!moved && !shared && dtrace_own_is_covered(carrier) && dtrace_pen_is_debugged(pen)) {
+	if (!moved && !shared && dtrace_own_is_covered(carrier) && (dtrace_coverer_lives(carrier) || dtrace_pen_debugger(pen))) {
 		xa_erase(&memory->suspects, (unsigned long)carrier->known);
 		return;
 	}
@@ -236,7 +236,7 @@ static void dtrace_own_restore(struct dtrace_carrier *carrier, struct dtrace_pen
 	struct dtrace_memory *memory = carrier->memory;
 	u64 at = carrier->spot.address;
 	struct vm_area_struct *vma = vma_lookup(memory->mm, at);
-	u8 shown = READ_ONCE(carrier->shown);
+	pid_t coverer = READ_ONCE(carrier->coverer);
 
 	if (!dtrace_own_is_there(carrier, vma) || vma->vm_flags & VM_WRITE || dtrace_pen_move(pen, at, false) ||
 	    !dtrace_pen_sees(pen, at, carrier->code, 1))
@@ -245,7 +245,7 @@ static void dtrace_own_restore(struct dtrace_carrier *carrier, struct dtrace_pen
 	 * A debugger's breakpoint has gone with the earlier text, unless the debugger has just
 	 * written one.
 	 */
-	cmpxchg(&carrier->shown, shown, carrier->code[0]);
+	cmpxchg(&carrier->coverer, coverer, 0);
 	if (dtrace_pen_put(pen, carrier, carrier->code[0], DTRACE_BREAKPOINT) > 0)
 		dtrace_own_suspect(carrier);
 }

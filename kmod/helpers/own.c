@@ -26,6 +26,8 @@
 #include <linux/mm.h>
 #include <linux/mmap_lock.h>
 #include <linux/moduleparam.h>
+#include <linux/pid.h>
+#include <linux/pid_namespace.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
@@ -166,7 +168,7 @@ static int dtrace_own_plant(struct dtrace_memory *memory, struct dtrace_carrier 
 	struct dtrace_known *known;
 	u64 at = carrier->spot.address;
 	const u8 breakpoint = DTRACE_BREAKPOINT;
-	u8 shown = carrier->code[0];
+	pid_t coverer = 0;
 	bool inherits = false;
 	int error;
 
@@ -186,10 +188,10 @@ static int dtrace_own_plant(struct dtrace_memory *memory, struct dtrace_carrier 
 		if ((uprobes && (!carrier->uncarried || !known)) || (known && !memory->inherited))
 			return 0;
 		inherits = known && READ_ONCE(known->counter);
-		if (!known && (!dtrace_pen_sees_rest(pen, carrier) || !dtrace_pen_is_debugged(pen)))
+		if (!known && (!dtrace_pen_sees_rest(pen, carrier) || !dtrace_pen_debugger(pen)))
 			return 0;
 		if (!known)
-			shown = DTRACE_BREAKPOINT;
+			coverer = dtrace_pen_debugger(pen);
 	} else if (!dtrace_pen_sees(pen, at, carrier->code, carrier->length)) {
 		/* Uprobes may have replaced it. */
 		carrier->joins = uprobes && dtrace_uprobes_replace(carrier->code, carrier->length);
@@ -205,7 +207,7 @@ static int dtrace_own_plant(struct dtrace_memory *memory, struct dtrace_carrier 
 	if (error)
 		return error;
 	carrier->known = known;
-	carrier->shown = shown;
+	carrier->coverer = coverer;
 	/*
 	 * A guard lets uprobes execute the instructions that they find, so a place where that goes
 	 * wrong must not get one.
@@ -422,14 +424,37 @@ void dtrace_own_set(struct dtrace_carrier **all, size_t count, struct dtrace_pat
 	dtrace_own_fail(all, count, dtrace_own_misses, -ETIMEDOUT);
 }
 
-/* Whether a thread of a memory is traced by ptrace(). */
-bool dtrace_is_debugged(struct mm_struct *mm)
+/* The process that traces a thread of a memory by ptrace(); 0: there is none. */
+pid_t dtrace_debugger_of(struct mm_struct *mm)
 {
 	struct task_struct *process, *thread;
 
 	guard(rcu)();
 	for_each_process_thread(process, thread)
 		if (READ_ONCE(thread->ptrace) && READ_ONCE(thread->mm) == mm)
-			return true;
-	return false;
+			return rcu_dereference(thread->parent)->tgid;
+	return 0;
+}
+
+/* Whether a thread of a memory is traced by ptrace(). */
+bool dtrace_is_debugged(struct mm_struct *mm)
+{
+	return dtrace_debugger_of(mm);
+}
+
+/*
+ * Whether the process lives whose breakpoint covers a carrier's. It may trace any thread of the
+ * program, or none: whoever may trace a program may write to it by /proc/PID/mem. If its number
+ * belongs to a later process, the breakpoint stays, as it would without ours.
+ */
+bool dtrace_coverer_lives(const struct dtrace_carrier *carrier)
+{
+	pid_t coverer = READ_ONCE(carrier->coverer);
+	struct task_struct *task;
+
+	if (!coverer)
+		return false;
+	guard(rcu)();
+	task = pid_task(find_pid_ns(coverer, &init_pid_ns), PIDTYPE_TGID);
+	return task && atomic_read(&task->signal->live);
 }

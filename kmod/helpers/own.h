@@ -239,7 +239,9 @@ void dtrace_count_inherited(struct vm_area_struct *vma, const struct dtrace_know
 int dtrace_poke(struct mm_struct *mm, u64 address, u8 old, u8 new);
 int dtrace_peek(struct mm_struct *mm, u64 address);
 
+pid_t dtrace_debugger_of(struct mm_struct *mm);
 bool dtrace_is_debugged(struct mm_struct *mm);
+bool dtrace_coverer_lives(const struct dtrace_carrier *carrier);
 int dtrace_own_any_at(struct dtrace_memory *memory, bool (*is_there)(struct dtrace_memory *memory, u64 address));
 bool dtrace_own_is_there(const struct dtrace_carrier *carrier, struct vm_area_struct *vma);
 bool dtrace_carriers_take(struct dtrace_carrier **all, size_t count, struct dtrace_patience *patience);

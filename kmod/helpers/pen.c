@@ -157,15 +157,15 @@ void dtrace_pen_affirm(u64 address)
 }
 
 /*
- * Whether a debugger traces the program that the pen writes to. That takes a look at all threads,
- * so the answer is kept.
+ * The debugger that traces the program that the pen writes to; 0: there is none. That takes a look
+ * at all threads, so the answer is kept.
  */
-bool dtrace_pen_is_debugged(struct dtrace_pen *pen)
+pid_t dtrace_pen_debugger(struct dtrace_pen *pen)
 {
 	if (!pen->asked)
-		pen->is_debugged = dtrace_is_debugged(pen->mm);
+		pen->debugger = dtrace_debugger_of(pen->mm);
 	pen->asked = true;
-	return pen->is_debugged;
+	return pen->debugger;
 }
 
 /*

@@ -20,8 +20,9 @@ struct dtrace_pen {
 	bool writes, written;
 	/* Address of the last page that was not in memory, plus 1. */
 	u64 missing;
-	/* Whether a debugger traces the program, and whether that was found out already. */
-	bool asked, is_debugged;
+	/* The debugger that traces the program, if that was found out already. */
+	bool asked;
+	pid_t debugger;
 };
 
 int dtrace_pen_move(struct dtrace_pen *pen, u64 address, bool writes);
@@ -30,7 +31,7 @@ bool dtrace_pen_sees(struct dtrace_pen *pen, u64 address, const u8 *bytes, size_
 void dtrace_pen_write(struct dtrace_pen *pen, u64 address, u8 byte);
 int dtrace_pen_replace(struct dtrace_pen *pen, u64 address, u8 old, u8 new);
 void dtrace_pen_affirm(u64 address);
-bool dtrace_pen_is_debugged(struct dtrace_pen *pen);
+pid_t dtrace_pen_debugger(struct dtrace_pen *pen);
 bool dtrace_pen_sees_rest(struct dtrace_pen *pen, const struct dtrace_carrier *carrier);
 int dtrace_pen_put(struct dtrace_pen *pen, const struct dtrace_carrier *carrier, u8 old, u8 new);
 

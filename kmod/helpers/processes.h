@@ -155,10 +155,11 @@ struct dtrace_carrier {
 	 */
 	bool counted, sought;
 	/*
-	 * Of shown.c: the byte that debuggers see in its place; whether a debugger has written that
-	 * byte; and whether one was about to make another instruction of the code.
+	 * Of shown.c: the process whose breakpoint covers ours (its number in the first pid
+	 * namespace; 0: none); whether a debugger has written the byte; and whether one was about
+	 * to make another instruction of the code.
 	 */
-	u8 shown;
+	pid_t coverer;
 	bool rewritten, changed;
 	u64 counter_at;
 	/* Of slots.c: where the instruction is executed if trap() cannot emulate it; 0: nowhere. */

@@ -8,10 +8,9 @@
  * saves it as the byte that it is to put back. gdb goes on behind a breakpoint of the program, so
  * the instruction beneath ours would not be executed. So a tracer that reads a program's memory by
  * ptrace() or /proc/PID/mem gets the text without our breakpoints, and what it writes there leaves
- * them in place: the carrier notes the byte that is shown instead. If that byte is a breakpoint,
- * the debugger covers ours, and traps.c makes both take effect. If it makes another instruction,
- * ours is lost, and its consumers are notified, because nobody could execute the new instruction
- * for us.
+ * them in place: if it writes a breakpoint, it covers ours, the carrier notes whose that is, and
+ * traps.c makes both take effect. If it makes another instruction, ours is lost, and its consumers
+ * are notified, because nobody could execute the new instruction for us.
  *
  * Both ways lead through access_remote_vm(), which watch.c hooks. What is to be written is changed
  * before. What has been read is changed when the function returns, by a rethook: its trampoline is
@@ -150,16 +149,13 @@ static void dtrace_shown_write(const struct dtrace_access *access, struct dtrace
 
 	if (at >= access->size || (changed && !dtrace_is_own(carrier)))
 		return;
-	if (changed) {
-		/* Our breakpoint goes with the code that was there. */
-		WRITE_ONCE(carrier->shown, access->bytes[at] == DTRACE_BREAKPOINT ? DTRACE_BREAKPOINT : carrier->code[0]);
-		dtrace_carrier_noted(carrier);
-		return;
+	WRITE_ONCE(carrier->coverer, access->bytes[at] == DTRACE_BREAKPOINT ? current->tgid : 0);
+	/* With a change our breakpoint goes with the code that was there. */
+	if (!changed) {
+		/* The breakpoint may be taken out before this write puts it back. */
+		WRITE_ONCE(carrier->rewritten, true);
+		access->bytes[at] = DTRACE_BREAKPOINT;
 	}
-	WRITE_ONCE(carrier->shown, access->bytes[at]);
-	/* The breakpoint may be taken out before this write puts it back. */
-	WRITE_ONCE(carrier->rewritten, true);
-	access->bytes[at] = DTRACE_BREAKPOINT;
 	dtrace_carrier_noted(carrier);
 }
 
@@ -277,7 +273,10 @@ static void dtrace_shown_read(const struct dtrace_access *access, long count)
 		u64 address = access->address + (at - access->bytes);
 		struct dtrace_carrier *carrier = dtrace_hidden_at(access->mm, address);
 
-		*at = carrier ? READ_ONCE(carrier->shown) : dtrace_shown_left(access->mm, address);
+		if (!carrier)
+			*at = dtrace_shown_left(access->mm, address);
+		else if (!dtrace_own_is_covered(carrier))
+			*at = carrier->code[0];
 	}
 }
 

@@ -149,7 +149,7 @@ static bool dtrace_trap_fits(const struct dtrace_carrier *carrier)
 /* Whether no debugger is known to have written a breakpoint or another instruction there. */
 static bool dtrace_trap_is_plain(const struct dtrace_carrier *carrier)
 {
-	return !READ_ONCE(carrier->changed) && READ_ONCE(carrier->shown) != DTRACE_BREAKPOINT;
+	return !READ_ONCE(carrier->changed) && !dtrace_own_is_covered(carrier);
 }
 
 /* Finds out what a place is, after the mappings may have changed. */
@@ -183,7 +183,7 @@ static noinline enum dtrace_hold dtrace_trap_look(struct dtrace_carrier *carrier
 	/* A change is noted before it is written, and the write may fail. */
 	if (READ_ONCE(carrier->changed) && !dtrace_trap_continues(carrier->spot.address, carrier->code, carrier->length))
 		return DTRACE_CHANGED;
-	return READ_ONCE(carrier->shown) == DTRACE_BREAKPOINT ? DTRACE_COVERED : DTRACE_HOLDS;
+	return dtrace_own_is_covered(carrier) ? DTRACE_COVERED : DTRACE_HOLDS;
 }
 
 static enum dtrace_hold dtrace_trap_hold(struct dtrace_carrier *carrier)
@@ -275,6 +275,23 @@ static noinline int dtrace_trap_strays(struct pt_regs *regs)
 }
 
 /*
+ * Whether the debugger is there whose breakpoint covers a carrier's. The current thread need not be
+ * one that it traces. If the process that has written the breakpoint has ended, one that traces a
+ * thread of the program takes over; so all threads are looked at once after a write at most.
+ */
+static bool dtrace_trap_is_wanted(struct dtrace_carrier *carrier)
+{
+	pid_t coverer = READ_ONCE(carrier->coverer), heir;
+
+	if (dtrace_is_ptraced() || dtrace_coverer_lives(carrier))
+		return true;
+	heir = dtrace_debugger_of(carrier->spot.mm);
+	/* If another debugger has written one meanwhile, the program comes again. */
+	cmpxchg(&carrier->coverer, coverer, heir);
+	return heir;
+}
+
+/*
  * Answers a breakpoint where a debugger has one too. Ours fires, and the program gets the signal
  * for the debugger's. The debugger may execute the instruction elsewhere; if it steps over it in
  * place, that does not fire again.
@@ -289,10 +306,8 @@ static int dtrace_trap_cover(struct dtrace_carrier *carrier, struct pt_regs *reg
 	 * The debugger has gone, and its breakpoint would kill the program: it is forgotten, and
 	 * the program comes again.
 	 */
-	if (!dtrace_is_ptraced()) {
-		WRITE_ONCE(carrier->shown, carrier->code[0]);
+	if (!dtrace_trap_is_wanted(carrier))
 		return NOTIFY_STOP;
-	}
 	signal = dtrace_errand_ahead(DTRACE_ERRAND_SIGNAL);
 	/* Without memory for the errand the program comes again. */
 	if (!signal)
