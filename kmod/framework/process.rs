@@ -404,6 +404,8 @@ impl State {
                 errno
             })
         });
+        // Some may have taken the place of others' of the same name.
+        self.remove_abandoned(index, &*provider);
         match (made, refused) {
             (Ok(()), _) => Ok(()),
             (_, Some(refusal)) => Err(refusal),

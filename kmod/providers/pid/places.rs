@@ -11,12 +11,13 @@ mod armed;
 mod fired;
 mod gone;
 mod listeners;
+mod marks;
 mod site;
 
 use super::usdt::Mark;
 use crate::framework::process::{ConsumerId, Order, Ordered};
 use crate::framework::quota::{Charge, Debtor, Payer};
-use crate::framework::{Batch, ProbeRef, Refusal};
+use crate::framework::{miss, Batch, ProbeRef, Refusal};
 use crate::sys::breakpoint::{Carrier, Traps};
 use crate::sys::clock;
 use crate::sys::process::Process;
@@ -56,8 +57,9 @@ struct Place {
     /// How many of its probes and listeners are armed.
     armed: u32,
     carrier: Option<Carrier<At>>,
-    /// Whether the breakpoint counts in the program's semaphore.
-    counts: bool,
+    /// The semaphore of the program in which the breakpoint counts: its offset in the file; 0 if
+    /// there is none.
+    counter: u64,
     /// Whether the breakpoint is kept from uprobes (INV-43).
     is_kept: bool,
     /// The member who pays if the breakpoint cannot be taken away; `None` if others need it as
@@ -76,10 +78,18 @@ impl Place {
             probes: 0,
             armed: 0,
             carrier: None,
-            counts: false,
+            counter: 0,
             is_kept: false,
             debtor: None,
         })
+    }
+
+    /// Forgets what earlier orders have claimed here.
+    fn unclaim(&self) {
+        self.claimed.set(0);
+        self.further.set(0);
+        self.claimer.set(0);
+        self.site.marks().unclaim();
     }
 }
 
@@ -111,6 +121,25 @@ impl Made {
         let all = |share: &&Share| !share.charge.is_users();
         let mut others = shares.iter().filter(all);
         !others.any(|share| self.askers.contains(&share.consumer))
+    }
+
+    /// Whether an order says the same of a probe of this name.
+    fn is_like(&self, order: &Order, ordered: &Ordered<'_>, places: &[Place]) -> Result<bool> {
+        let (start, size) = ordered.function;
+        let is_same = self.kind == ordered.kind
+            && self.function == (start..start.saturating_add(size))
+            && self.places[..] == addresses(order, ordered)?[..];
+        let Some(usdt) = ordered.usdt.as_ref().filter(|_| is_same) else {
+            return Ok(is_same);
+        };
+        for (n, address) in self.places.iter().enumerate() {
+            let place = find(places, *address).and_then(|at| places.get(at));
+            let mark = Mark::new(usdt, n)?;
+            if !place.is_some_and(|place| place.site.marks().has(self.probe, &mark)) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Whether no consumer requests it any more although it is not retired yet.
@@ -343,16 +372,14 @@ impl Processes {
             let why = "a process of another pid namespace has that number and probes";
             return Err(Refusal::new(EBUSY, why));
         }
-        let more = Self::more(&order, there, &fresh, batch);
         let old = there.map_or(&[][..], |watched| &watched.places);
         let all = [fresh.as_slice(), old];
         let sites = order.sites.iter();
         for place in sites.filter_map(|site| place_at(all, site.address)) {
-            place.claimed.set(0);
-            place.further.set(0);
-            place.claimer.set(0);
+            place.unclaim();
         }
-        self.commit(order, &mut fresh, more?)?;
+        let more = Self::more(&order, there, &fresh, batch)?;
+        self.commit(order, &mut fresh, more)?;
         Ok(())
     }
 
@@ -366,6 +393,7 @@ impl Processes {
     ) -> Result<More, Refusal> {
         let old = there.map_or(&[][..], |watched| &watched.places);
         let mut more = More::new(order)?;
+        let is_users = order.payer.user().is_some();
         let begin = there.map_or(0, |watched| watched.next);
         let count = there.map_or(0, |watched| watched.probes.len());
         for n in 0..order.len() {
@@ -376,10 +404,13 @@ impl Processes {
             let [module, func, own] = ordered.names;
             let name = Name::new(ordered.usdt.map(|usdt| usdt.provider), order.pid);
             if let Some(probe) = batch.find_of(name.text(), module, func, own) {
-                if let Some(watched) = there {
-                    more.join(watched, probe, order.consumer)?;
+                let joins = match there {
+                    Some(watched) => more.join(watched, probe, order, &ordered)?,
+                    None => true,
+                };
+                if joins {
+                    continue;
                 }
-                continue;
             }
             let made = more.probes.len();
             let index = u32::try_from(made).ok().and_then(|n| begin.checked_add(n));
@@ -389,11 +420,18 @@ impl Processes {
             };
             let places = addresses(order, &ordered)?;
             more.charge.add(places.len())?;
-            claim(made.saturating_add(1), ordered.kind, &places, [fresh, old])?;
+            let claimer = made.saturating_add(1);
             let mut loads = false;
             if let Some(usdt) = &ordered.usdt {
-                mark_all(|n| Mark::new(usdt, n), &places, [fresh, old])?;
+                let claimer = u32::try_from(claimer).map_err(|_| EINVAL)?;
+                for (n, address) in places.iter().enumerate() {
+                    let place = place_at([fresh, old], *address).ok_or(EINVAL)?;
+                    let mark = Mark::new(usdt, n)?;
+                    place.site.marks().claim(claimer, mark, is_users)?;
+                }
                 loads = usdt.args.iter().any(|arg| arg.is_loaded != 0);
+            } else {
+                claim(claimer, ordered.kind, &places, [fresh, old], is_users)?;
             }
             let cookie = u64::from(order.pid) << 32 | u64::from(index);
             let created = batch.create_of(name.text(), module, func, own, cookie);
@@ -464,8 +502,10 @@ impl Processes {
         let More {
             mut probes,
             joined,
+            displaced,
             charge,
         } = more;
+        let is_users = order.payer.user().is_some();
         let at = match self.position(&order) {
             Some(at) => at,
             None => {
@@ -490,16 +530,24 @@ impl Processes {
                 let _ = made.askers.push_within_capacity(order.consumer);
             }
         }
+        for at in displaced {
+            if let Some(made) = watched.probes.get_mut(at) {
+                miss(made.probe);
+                made.askers.clear();
+                watched.has_unwanted = true;
+                watched.swept = 0;
+            }
+        }
         for place in fresh.drain_all() {
             let _ = watched.places.push_within_capacity(place);
         }
         in_order(&mut watched.places);
-        for made in probes.drain_all() {
+        for (made, claimer) in probes.drain_all().zip(1..) {
             for address in &made.places {
                 let at = find(&watched.places, *address);
                 if let Some(place) = at.and_then(|at| watched.places.get_mut(at)) {
                     place.probes = place.probes.saturating_add(1);
-                    place.site.add(&made);
+                    place.site.add(&made, claimer, is_users);
                 }
             }
             watched.next = made.index.saturating_add(1);
@@ -562,7 +610,8 @@ impl Processes {
         let (watched, at) = of(&mut self.all, probe)?;
         let made = watched.probes.get(at).filter(|made| made.kind == USDT)?;
         let at = find(&watched.places, *made.places.first()?)?;
-        watched.places.get(at)?.site.mark()?.type_of(n)
+        let marks = watched.places.get(at)?.site.marks();
+        marks.of(probe)?.type_of(n)
     }
 }
 
@@ -580,6 +629,8 @@ struct More {
     probes: KVVec<Made>,
     /// The positions of existing probes that this consumer requests as well.
     joined: KVVec<usize>,
+    /// The positions of members' probes whose names are taken for others.
+    displaced: KVVec<usize>,
     charge: Charge,
 }
 
@@ -588,28 +639,39 @@ impl More {
         Ok(Self {
             probes: KVVec::with_capacity(order.len(), GFP_KERNEL)?,
             joined: KVVec::new(),
+            displaced: KVVec::new(),
             charge: order.payer.charge(0)?,
         })
     }
 
-    /// Adds the consumer to an existing probe, once.
+    /// Adds the consumer to an existing probe, once. Returns `false` if the probe is none that the
+    /// consumer means: members alone have requested it, and say of it what others do not.
     fn join(
         &mut self,
         watched: &Watched,
         probe: ProbeRef,
-        consumer: ConsumerId,
-    ) -> Result<(), Refusal> {
+        order: &Order,
+        ordered: &Ordered<'_>,
+    ) -> Result<bool, Refusal> {
         let at = watched.position(probe.cookie() as u32);
         let made = at.and_then(|at| Some((at, watched.probes.get(at)?)));
         let Some((at, made)) = made.filter(|(_, made)| made.probe.id() == probe.id()) else {
             // The probe was made by this order.
-            return Ok(());
+            return Ok(true);
         };
-        if !made.askers.contains(&consumer) && !self.joined.contains(&at) {
+        if self.displaced.contains(&at) {
+            return Ok(true);
+        }
+        let is_theirs = order.payer.user().is_none() && made.is_users(&watched.shares);
+        if is_theirs && !made.is_like(order, ordered, &watched.places)? {
+            self.displaced.push(at, GFP_KERNEL)?;
+            return Ok(false);
+        }
+        if !made.askers.contains(&order.consumer) && !self.joined.contains(&at) {
             self.charge.add(made.places.len())?;
             self.joined.push(at, GFP_KERNEL)?;
         }
-        Ok(())
+        Ok(true)
     }
 }
 
@@ -623,10 +685,16 @@ fn two_probes() -> Refusal {
     Refusal::new(EEXIST, "two probes are at one instruction")
 }
 
-/// Claims places for a new probe of a kind, which is the `claimer`th of the order. A site has room
-/// for one probe of each kind and for some further ones. `EEXIST`: a place has a USDT probe, under
-/// another name, or is about to get one; `ENOSPC`: it has too many probes.
-fn claim(claimer: usize, kind: u32, addresses: &[u64], all: [&[Place]; 2]) -> Result<(), Refusal> {
+/// Claims places for a new probe of a kind other than USDT, which is the `claimer`th of the order.
+/// A site has room for one probe of each kind and for some further ones, members' and others'.
+/// `ENOSPC`: a place has too many probes.
+fn claim(
+    claimer: usize,
+    kind: u32,
+    addresses: &[u64],
+    all: [&[Place]; 2],
+    is_users: bool,
+) -> Result<(), Refusal> {
     let bit = 1u8.checked_shl(kind).ok_or(EINVAL)?;
     for address in addresses {
         let place = place_at(all, *address).ok_or(EINVAL)?;
@@ -638,31 +706,11 @@ fn claim(claimer: usize, kind: u32, addresses: &[u64], all: [&[Place]; 2]) -> Re
             place.claimed.set(place.claimed.get() | bit);
             continue;
         }
-        if kind == USDT {
-            return Err(two_probes());
-        }
         place.further.set(place.further.get().saturating_add(1));
-        if !place.site.make_room(kind, place.further.get())? {
+        let n = place.further.get();
+        if !place.site.make_room(kind, n, is_users)? {
             let why = "too many probes are at one instruction";
             return Err(Refusal::new(ENOSPC, why));
-        }
-    }
-    Ok(())
-}
-
-/// Sets the mark of a USDT probe at the places that it has claimed. A place may have the mark of a
-/// probe that has gone, or that could not be made, if both marks are equal; else `EEXIST`.
-fn mark_all(
-    mark: impl Fn(usize) -> Result<Mark>,
-    addresses: &[u64],
-    all: [&[Place]; 2],
-) -> Result<(), Refusal> {
-    for (n, address) in addresses.iter().enumerate() {
-        let site = &place_at(all, *address).ok_or(EINVAL)?.site;
-        let mark = KBox::new(mark(n)?, GFP_KERNEL)?;
-        let is_known = site.mark().map(|known| known.equals(&mark));
-        if !is_known.unwrap_or_else(|| site.set_mark(mark)) {
-            return Err(two_probes());
         }
     }
     Ok(())

@@ -197,6 +197,13 @@ int main(int argc, char **argv)
 			number = reported(word, add("usdt-dof", &good));
 		} else if (!strcmp(word, "third")) {
 			number = reported(word, add("usdt-dof", &third));
+		} else if (!strcmp(word, "junk")) {
+			/* The same probes, of another object, that pass other arguments. */
+			static struct image junk;
+
+			junk = good;
+			junk.args[0] = 2;
+			number = reported(word, add("junk", &junk));
 		} else if (!strcmp(word, "named")) {
 			number = reported(word, add("another", &good));
 		} else if (!strcmp(word, "classic")) {

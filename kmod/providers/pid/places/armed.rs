@@ -13,7 +13,6 @@ use crate::framework::quota::{Debt, Debtor, Payer};
 use crate::framework::{Failed, ProbeRef};
 use crate::sys::breakpoint::{Carrier, Hit, Spot, Traps};
 use crate::sys::process::Process;
-use dtrace_uapi::process::USDT;
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
 
@@ -81,12 +80,12 @@ impl Watched {
         *is_fresh = true;
         let made = probes.get_mut(at).ok_or(ENODEV)?;
         let is_users = made.is_users(shares);
-        let wish = Wish {
-            counts: made.kind == USDT,
-            is_kept: is_users,
-            payer: user_of(shares).filter(|_| is_users),
-        };
         for (n, address) in made.places.iter().enumerate() {
+            let wish = Wish {
+                counter: counter_of(places, *address, made.probe),
+                is_kept: is_users,
+                payer: user_of(shares).filter(|_| is_users),
+            };
             if let Err(error) = arm(traps, places, process, *address, wish, old) {
                 for address in made.places.iter().take(n) {
                     drop(disarm(places, *address));
@@ -119,7 +118,7 @@ impl Watched {
             return;
         }
         for place in bare {
-            place.counts = false;
+            place.counter = 0;
             place.carrier = place.breakpoint(traps, process, 0).ok();
         }
         // Places that still have none lose their firings; their consumers are told.
@@ -176,7 +175,7 @@ impl Place {
         let site = &self.site;
         let instruction = &site.instruction;
         // Without a file uprobes cannot have a breakpoint there.
-        let is_uncounted = site.mark().is_some_and(|mark| mark.semaphore == 0);
+        let is_uncounted = site.marks().are_uncounted();
         let is_own = self.is_kept || !site.text.has_file() || !instruction.is_left(is_uncounted);
         let spot = Spot {
             process,
@@ -202,7 +201,6 @@ impl Place {
         &mut self,
         traps: &Traps,
         process: &Process,
-        counter: u64,
         wish: Wish<'_>,
     ) -> Result<Option<Carrier<At>>> {
         let is_alone = self.armed == 0;
@@ -214,8 +212,11 @@ impl Place {
         let debtor = wish.payer.filter(|_| is_owed).and_then(Payer::debtor);
         let was_kept = core::mem::replace(&mut self.is_kept, is_kept);
         let had = core::mem::replace(&mut self.debtor, debtor);
-        match self.breakpoint(traps, process, counter) {
-            Ok(carrier) => Ok(self.carrier.replace(carrier)),
+        match self.breakpoint(traps, process, wish.counter) {
+            Ok(carrier) => {
+                self.counter = wish.counter;
+                Ok(self.carrier.replace(carrier))
+            }
             Err(error) => {
                 (self.is_kept, self.debtor) = (was_kept, had);
                 Err(error)
@@ -234,17 +235,25 @@ fn user_of(shares: &[Share]) -> Option<&Payer> {
 /// What a place's breakpoint is to be like.
 #[derive(Clone, Copy)]
 pub(super) struct Wish<'a> {
-    /// It counts in the program's semaphore, if there is one.
-    pub counts: bool,
+    /// The semaphore in which it counts: its offset in the file; 0 if there is none.
+    pub counter: u64,
     /// Only members have requested it, so it is kept from uprobes.
     pub is_kept: bool,
     /// The member who pays for it, if it is a member's.
     pub payer: Option<&'a Payer>,
 }
 
+/// The semaphore of a probe at one of its places; 0 if it has none.
+fn counter_of(places: &[Place], address: u64, probe: ProbeRef) -> u64 {
+    let place = find(places, address).and_then(|at| places.get(at));
+    let mark = place.and_then(|place| place.site.marks().of(probe));
+    mark.map_or(0, |mark| mark.semaphore)
+}
+
 /// Gives a place a breakpoint, without setting it, and counts one more armed user. The breakpoint
 /// counts in the program's semaphore if the probe does. A breakpoint that it replaces is moved to
-/// `old`, and must be removed before the new one is set.
+/// `old`, and must be removed before the new one is set. `EEXIST`: the breakpoint counts in another
+/// semaphore; `EBUSY`: it is not a member's, and does not count for one.
 pub(super) fn arm(
     traps: &Traps,
     places: &mut [Place],
@@ -261,19 +270,29 @@ pub(super) fn arm(
     };
     let at = find(places, address).ok_or(ENODEV)?;
     let place = places.get_mut(at).ok_or(ENODEV)?;
-    let counter = place.site.mark().map_or(0, |mark| mark.semaphore);
     // A breakpoint that does not count cannot start to, so it is replaced.
-    let is_to_count = wish.counts && counter != 0 && !place.counts;
+    let is_to_count = wish.counter != 0 && wish.counter != place.counter;
     // A breakpoint that is kept from uprobes may be lost. A consumer that sees everything must not
-    // lose it for that reason.
+    // lose it for that reason. Nor does it count where a member says.
     let is_to_be_free = place.is_kept && !wish.is_kept;
     leave(place.carrier.take_if(|carrier| carrier.is_lost()));
+    if place.carrier.is_some() && is_to_count && !is_to_be_free {
+        // Uprobes refuse all others at an instruction that do not count where the first does.
+        if wish.is_kept && !place.is_kept {
+            return Err(EBUSY);
+        }
+        if place.counter != 0 {
+            return Err(EEXIST);
+        }
+    }
     if place.carrier.is_none() || is_to_count || is_to_be_free {
-        let counts = wish.counts || place.carrier.is_some() && place.counts;
-        let counter = if counts { counter } else { 0 };
-        let carrier = place.renew(traps, process, counter, wish)?;
+        let counted = core::mem::take(&mut place.counter);
+        let renewed = place.renew(traps, process, wish);
+        let carrier = renewed.inspect_err(|_| place.counter = counted)?;
+        if counted != 0 && carrier.is_some() && counted != wish.counter {
+            place.site.marks().miss_counted(counted);
+        }
         leave(carrier);
-        place.counts = counter != 0;
     }
     place.armed = place.armed.saturating_add(1);
     Ok(())

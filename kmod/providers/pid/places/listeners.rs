@@ -41,7 +41,7 @@ impl Processes {
         // With `PREEMPT_RT` only uprobes' handler tells listeners, so the breakpoint must not be
         // kept from uprobes.
         let wish = Wish {
-            counts: false,
+            counter: 0,
             is_kept: is_users && !cfg!(CONFIG_PREEMPT_RT = "y"),
             payer: Some(&payer),
         };

@@ -11,6 +11,7 @@
 
 use super::super::usdt::{Mark, Passed};
 use super::fired::{Fired, Notes};
+use super::marks::{Marked, Marks};
 use super::Made;
 use crate::framework::quota::Debt;
 use crate::framework::{any_reads_user, fire, lose, miss, rehearse};
@@ -24,7 +25,7 @@ use crate::sys::staticref::StaticRef;
 use core::ops::Range;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicU8, Ordering};
 use dtrace_uapi::process::{ADDRESS, ENTRY, LINE, OFFSET, RETURN, USDT};
-use kernel::alloc::KBox;
+use kernel::alloc::KVec;
 use kernel::prelude::*;
 use kernel::sync::{rcu, Arc, SetOnce};
 
@@ -43,8 +44,9 @@ const LISTENERS: u8 = 4;
 /// The site has had several probes of one kind.
 const FURTHER: u8 = 8;
 
-/// How many probes a site may have beyond one of each kind.
-const FURTHER_MAX: usize = 8;
+/// How many probes a site may have beyond one of each kind: for members, and for other consumers.
+/// The others have room of their own, also for one of each kind, because those may be members'.
+const FURTHER_MAX: [usize; 2] = [8, 8 + KINDS];
 
 /// Room for a further probe of a kind: consumers may know a function by different names.
 struct Further {
@@ -98,18 +100,19 @@ pub struct Site {
     pub address: u64,
     pub instruction: Instruction,
     pub text: Text,
-    /// Its probes by kind.
+    /// Its probes by kind, but for USDT.
     probes: [StaticRef<Probe>; KINDS],
     /// Of its first return probe.
     function: Addresses,
-    /// Further probes of kinds that it has one of already. Made before the first is added.
-    further: SetOnce<KBox<[Further; FURTHER_MAX]>>,
+    /// Further probes of kinds that it has one of already, members' and others'. Made before the
+    /// first is added.
+    further: [SetOnce<KVec<Further>>; 2],
     /// What it has ever had besides entry and return probes: [`OTHERS`], [`ANSWERS`],
     /// [`LISTENERS`], [`FURTHER`]. If this is 0, only an entry probe can fire before the
     /// instruction.
     extras: AtomicU8,
-    /// What is known of its USDT probe. Set before that probe is, and only once.
-    mark: SetOnce<KBox<Mark>>,
+    /// Its USDT probes.
+    marks: Marks,
     /// The consumers that listen here.
     listeners: SetOnce<Arc<Listeners>>,
     /// Threads that have fired here and have yet to execute the instruction: uprobes or a debugger
@@ -126,9 +129,9 @@ impl Site {
             text,
             probes: [const { StaticRef::none() }; KINDS],
             function: Addresses::new(),
-            further: SetOnce::new(),
+            further: [const { SetOnce::new() }; 2],
             extras: AtomicU8::new(0),
-            mark: SetOnce::new(),
+            marks: Marks::new(),
             listeners: SetOnce::new(),
             fired: Notes::new(),
         }
@@ -137,11 +140,12 @@ impl Site {
     /// Removes a probe of a kind.
     pub fn remove(&self, kind: u32, probe: ProbeRef) {
         let first = self.probes.get(kind as usize).into_iter();
-        let further = self.slots().iter().map(|slot| &slot.probe);
+        let further = self.slots().map(|slot| &slot.probe);
         let is_it = |slot: &&StaticRef<Probe>| slot.get().is_some_and(|it| it.id() == probe.id());
         if let Some(slot) = Iterator::chain(first, further).find(is_it) {
             slot.set(None);
         }
+        self.marks.remove(probe);
     }
 
     /// Whether its first probe of a kind is there.
@@ -149,26 +153,36 @@ impl Site {
         self.probe(kind).is_some()
     }
 
-    /// Whether there is room for `n` further probes of a kind, beyond the first.
-    pub fn make_room(&self, kind: u32, n: usize) -> Result<bool> {
-        if self.further.as_ref().is_none() {
+    /// Whether there is room for `n` further probes of a kind, beyond the first: for members or for
+    /// others.
+    pub fn make_room(&self, kind: u32, n: usize, is_users: bool) -> Result<bool> {
+        let at = usize::from(!is_users);
+        let (of, most) = (self.further.get(at), FURTHER_MAX.get(at));
+        let (of, most) = of.zip(most).ok_or(EINVAL)?;
+        if of.as_ref().is_none() {
+            let mut slots = KVec::with_capacity(*most, GFP_KERNEL)?;
+            while slots.push_within_capacity(Further::new()).is_ok() {}
             // Calls of the provider do not overlap, so nothing else sets this.
-            self.further.populate(KBox::new(
-                [const { Further::new() }; FURTHER_MAX],
-                GFP_KERNEL,
-            )?);
+            of.populate(slots);
         }
-        let room = self.slots().iter().filter(|slot| slot.has_room(kind));
-        Ok(room.count() >= n)
+        let room = self.room(is_users).iter();
+        Ok(room.filter(|slot| slot.has_room(kind)).count() >= n)
     }
 
-    fn slots(&self) -> &[Further] {
-        self.further.as_ref().map_or(&[], |slots| slots.as_slice())
+    /// The slots for further probes of members, or of others.
+    fn room(&self, is_users: bool) -> &[Further] {
+        let of = self.further.get(usize::from(!is_users));
+        let slots = of.and_then(SetOnce::as_ref);
+        slots.map_or(&[], |slots| slots.as_slice())
+    }
+
+    fn slots(&self) -> impl Iterator<Item = &Further> {
+        Iterator::chain(self.room(true).iter(), self.room(false).iter())
     }
 
     /// The slots of the probes of a kind beyond the first.
     fn further(&self, kind: u32) -> impl Iterator<Item = &Further> {
-        let slots = self.slots().iter();
+        let slots = self.slots();
         slots.filter(move |slot| slot.kind.load(Ordering::Relaxed) == kind)
     }
 
@@ -180,18 +194,14 @@ impl Site {
 
     /// All its probes.
     pub fn all_probes(&self) -> impl Iterator<Item = ProbeRef> + '_ {
-        let further = self.slots().iter().map(|slot| &slot.probe);
-        Iterator::chain(self.probes.iter(), further).filter_map(StaticRef::get)
+        let further = self.slots().map(|slot| &slot.probe);
+        let slots = Iterator::chain(self.probes.iter(), further);
+        Iterator::chain(slots, self.marks.iter().map(Marked::slot)).filter_map(StaticRef::get)
     }
 
-    /// What is known of its USDT probe.
-    pub fn mark(&self) -> Option<&Mark> {
-        self.mark.as_ref().map(|mark| &**mark)
-    }
-
-    /// Sets what is known of its USDT probe. `false`: it was set before.
-    pub fn set_mark(&self, mark: KBox<Mark>) -> bool {
-        self.mark.populate(mark)
+    /// Its USDT probes.
+    pub fn marks(&self) -> &Marks {
+        &self.marks
     }
 
     fn probe(&self, kind: u32) -> Option<ProbeRef> {
@@ -219,7 +229,7 @@ impl Site {
     #[inline(always)]
     fn before(&self, extras: u8, regs: &Regs) {
         if extras != 0 {
-            self.all(regs);
+            self.all(extras, regs);
         } else if let Some(probe) = self.probe(ENTRY) {
             entered(probe, regs);
         }
@@ -228,32 +238,34 @@ impl Site {
     /// Tells listeners and fires probes of all kinds. The probe that is named by an address fires
     /// first, as in DTrace 2.0.
     #[inline(never)]
-    fn all(&self, regs: &Regs) {
+    fn all(&self, extras: u8, regs: &Regs) {
         if let Some(listeners) = self.listeners.as_ref() {
             listeners.tell();
         }
-        self.bare(ADDRESS);
-        for probe in self.each(ENTRY) {
-            entered(probe, regs);
+        self.fire_each(ADDRESS, extras, fire_bare);
+        self.fire_each(ENTRY, extras, |probe| entered(probe, regs));
+        for (probe, mark) in self.marks.live() {
+            marked(probe, mark, regs);
         }
-        if let Some(probe) = self.probe(USDT) {
-            self.marked(probe, regs);
-        }
-        self.bare(OFFSET);
-        self.bare(LINE);
+        self.fire_each(OFFSET, extras, fire_bare);
+        self.fire_each(LINE, extras, fire_bare);
     }
 
-    /// Fires the probes of a kind that has no arguments.
+    /// Fires the probes of a kind.
     #[inline(always)]
-    fn bare(&self, kind: u32) {
-        self.each(kind).for_each(fire_bare);
+    fn fire_each(&self, kind: u32, extras: u8, fire: impl Fn(ProbeRef)) {
+        if let Some(probe) = self.probe(kind) {
+            fire(probe);
+        }
+        if extras & FURTHER != 0 {
+            self.fire_further(kind, fire);
+        }
     }
 
-    fn marked(&self, probe: ProbeRef, regs: &Regs) {
-        if let Some(mark) = self.mark().filter(|mark| !mark.answer(regs)) {
-            let passed = Passed::new(mark, regs);
-            fire(probe, &FireArgs::new(Args::Computed(&passed)).in_program());
-        }
+    #[cold]
+    fn fire_further(&self, kind: u32, fire: impl Fn(ProbeRef)) {
+        let further = self.further(kind).filter_map(|slot| slot.probe.get());
+        further.for_each(fire);
     }
 
     /// Answers a program that asks by a register whether its probe is enabled. The instruction at
@@ -267,9 +279,10 @@ impl Site {
 
     #[inline(never)]
     fn answer_by_register(&self, stopped: &mut Stopped<'_>) {
-        let mark = self.probe(USDT).and_then(|_| self.mark());
-        if let Some(register) = mark.and_then(Mark::answer_register) {
-            stopped.regs_mut().set_general(register, 1);
+        for (_, mark) in self.marks.live() {
+            if let Some(register) = mark.answer_register() {
+                stopped.regs_mut().set_general(register, 1);
+            }
         }
     }
 
@@ -281,7 +294,7 @@ impl Site {
         let bare = FireArgs::new(Args::Words(&[])).in_program();
         self.each(ENTRY)
             .find_map(|probe| rehearse(probe, &called))
-            .or_else(|| self.missing_of_mark(regs))
+            .or_else(|| self.missing_of_marks(regs))
             .or_else(|| {
                 let others = [OFFSET, ADDRESS, LINE];
                 let mut others = others.iter().flat_map(|kind| self.each(*kind));
@@ -290,12 +303,13 @@ impl Site {
             .or_else(|| self.missing_of_return(regs))
     }
 
-    fn missing_of_mark(&self, regs: &Regs) -> Option<Span> {
-        let probe = self.probe(USDT)?;
-        let mark = self.mark().filter(|mark| !mark.asks())?;
-        let passed = Passed::new(mark, regs);
-        let by_clause = rehearse(probe, &FireArgs::new(Args::Computed(&passed)).in_program());
-        by_clause.or_else(|| passed.missing())
+    fn missing_of_marks(&self, regs: &Regs) -> Option<Span> {
+        let mut passing = self.marks.live().filter(|(_, mark)| !mark.asks());
+        passing.find_map(|(probe, mark)| {
+            let passed = Passed::new(mark, regs);
+            let by_clause = rehearse(probe, &FireArgs::new(Args::Computed(&passed)).in_program());
+            by_clause.or_else(|| passed.missing())
+        })
     }
 
     fn missing_of_return(&self, regs: &Regs) -> Option<Span> {
@@ -436,19 +450,22 @@ impl Site {
         listeners.is_some_and(|listeners| !listeners.is_empty())
     }
 
-    /// Adds a probe. If there is one of the kind already, the caller has made sure that there is
-    /// room for a further one.
-    pub fn add(&self, made: &Made) {
+    /// Adds a probe, the `claimer`th of its order. If there is one of the kind already, the caller
+    /// has made sure that there is room for a further one, which is a member's or not.
+    pub fn add(&self, made: &Made, claimer: u32, is_users: bool) {
+        if made.kind == USDT {
+            if let Some(mark) = self.marks.add(made.probe, claimer) {
+                let answers = mark.answer_register().map_or(0, |_| ANSWERS);
+                self.extras.fetch_or(OTHERS | answers, Ordering::Relaxed);
+            }
+            return;
+        }
         // A probe may have a place twice.
         if self.each(made.kind).any(|it| it.id() == made.probe.id()) {
             return;
         }
         if !matches!(made.kind, ENTRY | RETURN) {
-            let mark = self.mark().filter(|_| made.kind == USDT);
-            let answers = mark.is_some_and(|mark| mark.answer_register().is_some());
-            let extra = |has: bool, extra| if has { extra } else { 0 };
-            let extras = OTHERS | extra(answers, ANSWERS);
-            self.extras.fetch_or(extras, Ordering::Relaxed);
+            self.extras.fetch_or(OTHERS, Ordering::Relaxed);
         }
         let first = self.probes.get(made.kind as usize);
         if let Some(slot) = first.filter(|slot| slot.get().is_none()) {
@@ -456,7 +473,11 @@ impl Site {
                 self.function.set(&made.function);
             }
             slot.set(Some(made.probe));
-        } else if let Some(slot) = self.slots().iter().find(|slot| slot.has_room(made.kind)) {
+        } else if let Some(slot) = self
+            .room(is_users)
+            .iter()
+            .find(|slot| slot.has_room(made.kind))
+        {
             self.extras.fetch_or(FURTHER, Ordering::Relaxed);
             slot.kind.store(made.kind, Ordering::Relaxed);
             slot.function.set(&made.function);
@@ -469,6 +490,14 @@ impl Site {
 #[inline(never)]
 fn entered(probe: ProbeRef, regs: &Regs) {
     fire(probe, &FireArgs::new(Args::Called(regs)).in_program());
+}
+
+/// Fires a USDT probe, or answers where the program asks about it.
+fn marked(probe: ProbeRef, mark: &Mark, regs: &Regs) {
+    if !mark.answer(regs) {
+        let passed = Passed::new(mark, regs);
+        fire(probe, &FireArgs::new(Args::Computed(&passed)).in_program());
+    }
 }
 
 #[inline(never)]
