@@ -19,12 +19,34 @@
 #include <linux/mm.h>
 #include <linux/mmap_lock.h>
 #include <linux/pid.h>
+#include <linux/rcupdate.h>
 #include <linux/sched/mm.h>
-#include <linux/sched/task.h>
+#include <linux/sched/signal.h>
 
 #include "own.h"
 #include "percpu.h"
 #include "processes.h"
+
+/*
+ * The memory of a process, with a user reference: that of any of its threads, because the first one
+ * may have ended before the others. NULL for a kernel thread, and for a process that is exiting.
+ */
+static struct mm_struct *dtrace_mm_of(struct pid *process)
+{
+	struct task_struct *first, *thread;
+	struct mm_struct *mm;
+
+	guard(rcu)();
+	first = pid_task(process, PIDTYPE_TGID);
+	if (!first)
+		return NULL;
+	for_each_thread(first, thread) {
+		mm = get_task_mm(thread);
+		if (mm)
+			return mm;
+	}
+	return NULL;
+}
 
 /*
  * Finds the process that has a number in the current process's pid namespace, and its memory; both
@@ -33,12 +55,8 @@
 int dtrace_mm_find(int number, struct mm_struct **out, struct pid **process)
 {
 	struct pid *pid = find_get_pid(number);
-	struct task_struct *task = get_pid_task(pid, PIDTYPE_TGID);
-	/* NULL for a kernel thread, and for a process that is exiting. */
-	struct mm_struct *mm = task ? get_task_mm(task) : NULL;
+	struct mm_struct *mm = dtrace_mm_of(pid);
 
-	if (task)
-		put_task_struct(task);
 	if (!mm) {
 		put_pid(pid);
 		return -ESRCH;

@@ -143,6 +143,21 @@ void dtrace_rights_changes(struct dtrace_rights *rights, const struct cred *cred
 }
 
 /*
+ * A thread of a process that has this memory, with a reference: the first one, or another one if
+ * that has ended before it. NULL: there is none.
+ */
+static struct task_struct *dtrace_rights_thread(struct task_struct *first, struct mm_struct *mm)
+{
+	struct task_struct *thread;
+
+	guard(rcu)();
+	for_each_thread(first, thread)
+		if (READ_ONCE(thread->mm) == mm)
+			return get_task_struct(thread);
+	return NULL;
+}
+
+/*
  * Whether the consumer may trace a process, as long as the process has this memory. Returns 1, 0 or
  * a negative errno. -ESRCH: it has another memory, or has ended; -EAGAIN: nothing is known and the
  * current task is not the consumer's, or the process executes another program and `wait` is false;
@@ -150,19 +165,20 @@ void dtrace_rights_changes(struct dtrace_rights *rights, const struct cred *cred
  */
 int dtrace_rights_may(struct dtrace_rights *rights, struct pid *process, struct mm_struct *mm, bool wait)
 {
-	struct task_struct *task = get_pid_task(process, PIDTYPE_TGID);
+	struct task_struct *first = get_pid_task(process, PIDTYPE_TGID), *task = NULL;
 	int may;
 
-	if (!task)
+	if (!first)
 		return -ESRCH;
 	/* A process that executes another program gets its memory before it gets its rights. */
 	if (wait)
-		may = down_read_killable(&task->signal->exec_update_lock);
+		may = down_read_killable(&first->signal->exec_update_lock);
 	else
-		may = down_read_trylock(&task->signal->exec_update_lock) ? 0 : -EAGAIN;
+		may = down_read_trylock(&first->signal->exec_update_lock) ? 0 : -EAGAIN;
 	if (may)
 		goto out;
-	if (READ_ONCE(task->mm) != mm)
+	task = dtrace_rights_thread(first, mm);
+	if (!task)
 		may = -ESRCH;
 	else if (!dtrace_rights_seem(rights, task))
 		may = 0;
@@ -174,9 +190,11 @@ int dtrace_rights_may(struct dtrace_rights *rights, struct pid *process, struct 
 		if (may == -EPERM)
 			may = 0;
 	}
-	up_read(&task->signal->exec_update_lock);
+	up_read(&first->signal->exec_update_lock);
+	if (task)
+		put_task_struct(task);
 out:
-	put_task_struct(task);
+	put_task_struct(first);
 	return may;
 }
 

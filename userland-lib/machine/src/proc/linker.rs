@@ -13,7 +13,7 @@
 //! All this is the memory of the process and therefore untrusted. The kernel refuses an address
 //! that is not code of the process.
 
-use crate::symbols::{mappings_of, Mapping};
+use crate::symbols::{folder_of, mappings_of, Mapping};
 use dtrace_objects::pid::Object;
 use dtrace_objects::processes::ProcessSource;
 use std::fs::File;
@@ -73,11 +73,12 @@ struct Memory {
 impl Memory {
     fn of(pid: u32) -> io::Result<Self> {
         let mut head = [0; CLASS + 1];
-        File::open(format!("/proc/{pid}/exe"))?.read_exact(&mut head)?;
+        let folder = folder_of(pid);
+        File::open(folder.join("exe"))?.read_exact(&mut head)?;
         let word = if head[CLASS] == 1 { 4 } else { 8 };
-        let vector = std::fs::read(format!("/proc/{pid}/auxv"))?;
+        let vector = std::fs::read(folder.join("auxv"))?;
         Ok(Self {
-            file: File::open(format!("/proc/{pid}/mem"))?,
+            file: File::open(folder.join("mem"))?,
             word,
             vector: words(&vector, word as usize),
         })

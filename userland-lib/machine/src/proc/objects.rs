@@ -9,14 +9,14 @@
 //! Any other object has no code.
 
 use super::Target;
-use crate::symbols::{all_mappings_of, mappings_of, path_to_mapped, vdso, Backing, Mapping};
+use crate::symbols::{all_mappings_of, folder_of, mappings_of, path_to_mapped, vdso};
+use crate::symbols::{Backing, Mapping};
 use dtrace_files::names;
 use dtrace_files::outside;
 use dtrace_objects::pid::{Code, CodeMapping, Object, FILE_MAX, MADE, VDSO};
 use dtrace_uapi::limits::MODNAMELEN;
 use std::fs;
 use std::io;
-use std::path::PathBuf;
 
 /// Returns the objects of the process `pid`, the program first.
 pub fn objects(pid: u32) -> io::Result<Vec<Object>> {
@@ -25,7 +25,7 @@ pub fn objects(pid: u32) -> io::Result<Vec<Object>> {
     }
     // `/proc` has threads too, but only a process can be grabbed.
     Target::grab(pid)?;
-    let folder = PathBuf::from(format!("/proc/{pid}"));
+    let folder = folder_of(pid);
     let mappings = mappings_of(pid)?;
     if mappings.is_empty() {
         return Err(io::Error::other("it runs no program"));
@@ -83,7 +83,7 @@ pub fn bare(pid: u32, name: &str) -> Option<Object> {
     Some(Object {
         name: name.to_owned(),
         path: format!("[{name}]"),
-        file: format!("/proc/{pid}/mem").into(),
+        file: folder_of(pid).join("mem"),
         is_program: false,
         code: code.collect(),
     })

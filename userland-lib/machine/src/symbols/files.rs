@@ -11,6 +11,7 @@
 //! A file that was opened stays open, so that later reads see what was mapped, even after the
 //! process has ended.
 
+use super::folder::folder_of;
 use super::image::Image;
 use super::maps::{all_mappings_of, Backing, Mapping};
 use super::remains::{Relic, Remains};
@@ -59,7 +60,7 @@ impl Files {
         match mapping.backing {
             Backing::File { .. } => self.once(open_mapped(pid, mapping)?, mapping),
             Backing::Vdso => {
-                let code = vdso(&process(pid).join("mem"), mapping.start..mapping.end)?;
+                let code = vdso(&folder_of(pid).join("mem"), mapping.start..mapping.end)?;
                 self.shared(Identity::Vdso(code.clone()), || {
                     let file = outside::in_memory(c"vdso", &code)?;
                     Ok(Image::new(file, &mapping.path))
@@ -156,7 +157,7 @@ impl Files {
 /// Returns a path from which the file that a process has mapped can be opened, as long as it is
 /// mapped.
 pub fn path_to_mapped(pid: u32, mapping: &Mapping) -> io::Result<PathBuf> {
-    let process = process(pid);
+    let process = folder_of(pid);
     let exact = exact(&process, mapping);
     if place(&exact).is_ok() {
         return Ok(exact);
@@ -166,7 +167,7 @@ pub fn path_to_mapped(pid: u32, mapping: &Mapping) -> io::Result<PathBuf> {
 
 /// Opens the file that a process has mapped, for reading.
 pub fn open_mapped(pid: u32, mapping: &Mapping) -> io::Result<File> {
-    let process = process(pid);
+    let process = folder_of(pid);
     let place = match place(&exact(&process, mapping)) {
         Ok(place) => place,
         Err(_) => seen(&process, mapping)?,
@@ -186,10 +187,6 @@ fn seen(process: &Path, mapping: &Mapping) -> io::Result<File> {
         true => Ok(place),
         false => Err(other()),
     }
-}
-
-fn process(pid: u32) -> PathBuf {
-    format!("/proc/{pid}").into()
 }
 
 fn exact(process: &Path, mapping: &Mapping) -> PathBuf {

@@ -3,6 +3,7 @@
 
 //! The mappings of a process, from `/proc/PID/maps`.
 
+use super::folder::folder_of;
 use dtrace_files::text::decoded;
 use std::io;
 
@@ -100,7 +101,7 @@ pub fn mappings_of(pid: u32) -> io::Result<Vec<Mapping>> {
 
 /// Returns all mappings of a process.
 pub fn all_mappings_of(pid: u32) -> io::Result<Vec<Mapping>> {
-    let text = std::fs::read(format!("/proc/{pid}/maps"))?;
+    let text = std::fs::read(folder_of(pid).join("maps"))?;
     Ok(mappings(&decoded(text)))
 }
 

@@ -6,6 +6,7 @@
 mod compiled;
 mod demangle;
 mod files;
+mod folder;
 mod image;
 mod inlines;
 mod kernel;
@@ -17,6 +18,7 @@ mod user;
 
 pub use demangle::demangled;
 pub use files::{open_mapped, path_to_mapped, vdso};
+pub use folder::folder_of;
 pub use kernel::{KernelSymbols, Symbol};
 pub use maps::{all_mappings_of, mappings_of, Backing, Mapping};
 pub use remains::{Relic, Remains, Remnant};

@@ -15,6 +15,7 @@
 mod jitdump;
 mod perfmap;
 
+use super::folder::folder_of;
 use super::maps::Mapping;
 use dtrace_files::names::printable;
 use dtrace_files::outside::{self, is_stored, place};
@@ -258,7 +259,7 @@ impl Origin {
         let number = numbers.split_ascii_whitespace().next_back();
         let began = began(pid)?;
         Ok(Self {
-            root: root(&format!("/proc/{pid}"))?,
+            root: root(&folder_of(pid))?,
             number: number.unwrap_or_default().to_owned(),
             owners: users.filter_map(|id| id.parse().ok()).collect(),
             began,
@@ -314,8 +315,8 @@ type Place = (u64, u64, u64);
 static ROOTS: Mutex<Vec<(Place, Weak<File>)>> = Mutex::new(Vec::new());
 
 /// Opens the root directory of a process, given its procfs directory. `None` if it is ours.
-fn root(process: &str) -> io::Result<Option<Arc<File>>> {
-    let root = place(Path::new(&format!("{process}/root")))?;
+fn root(process: &Path) -> io::Result<Option<Arc<File>>> {
+    let root = place(&process.join("root"))?;
     let theirs = place_of(&root)?;
     let is_ours = theirs == place_of(&place(Path::new("/"))?)?;
     Ok((!is_ours).then(|| shared(theirs, root)))
