@@ -6,6 +6,7 @@
  * Words: steps (ten calls of step()), mark FILE, await FILE, spin MS, undumpable, dumpable,
  * ptracer any|none, namespace, sandbox, groups, user NUMBER (for all threads),
  * exec PROGRAM ARGUMENT...
+ * Stacks are walked by frame pointers for who has no tables. @gcc: -fno-omit-frame-pointer
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -5,7 +5,8 @@
  * What the kernel itself lets the caller see, by calls that have nothing to do with DTrace:
  * sight-kernel sample|kprobe|kernel|user|write|child, or ptrace|perf PID. Prints `seen`, or the
  * error. And what the DTrace device permits with a file that another user has opened: `given`
- * opens it as root and calls as a member, `taken` the other way round.
+ * opens it as root and calls as a member, `taken` the other way round; and whether the caller may
+ * give it a `table` for stacks, and ask for `names` of frames.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -153,6 +154,31 @@ static int call(int fd)
 	return got < 0 && errno == ENOENT ? 0 : got;
 }
 
+/* A table that is damaged: that is said only of a table that may be given. */
+static int table(void)
+{
+	struct dtrace_unwind_table table = {
+		.fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC),
+		.size = 1,
+		.bytes = (uintptr_t)"",
+	};
+	int fd = open("/dev/dtrace", O_RDWR | O_CLOEXEC);
+	int got = ioctl(fd, DTRACEIOC_TABLE, &table);
+
+	return got < 0 && errno == EINVAL ? 0 : got;
+}
+
+/* A frame that there is not. */
+static int names(void)
+{
+	char name[64];
+	struct dtrace_interp_frame frame = { .name = 1, .size = sizeof(name), .bytes = (uintptr_t)name };
+	int fd = open("/dev/dtrace", O_RDWR | O_CLOEXEC);
+	int got = ioctl(fd, DTRACEIOC_FRAME, &frame);
+
+	return got < 0 && errno == ENOENT ? 0 : got;
+}
+
 /* Becomes a member of the group, with these effective IDs. */
 static int become(gid_t gid, uid_t uid)
 {
@@ -195,6 +221,10 @@ int main(int argc, char **argv)
 		got = given();
 	else if (!strcmp(what, "taken"))
 		got = taken();
+	else if (!strcmp(what, "table"))
+		got = table();
+	else if (!strcmp(what, "names"))
+		got = names();
 	else if (!strcmp(what, "ptrace"))
 		got = attach(pid);
 	else if (!strcmp(what, "perf"))

@@ -27,6 +27,7 @@ root() { "$@"; }
 member() { as 77 "$@"; }
 perfmon() { able +perfmon "$@"; }
 perfmon_bpf() { able +perfmon,+bpf "$@"; }
+member_perfmon() { setpriv --reuid 65534 --regid 77 --clear-groups --inh-caps +perfmon --ambient-caps +perfmon "$@"; }
 perfmon_ptrace() { able +perfmon,+sys_ptrace "$@"; }
 # row KEY ANSWER...: prints and records a row.
 row() {
@@ -66,6 +67,15 @@ row open-supplementary "$(opens setpriv --reuid 65534 --regid 88 --groups 77)"
 row open-others "$(opens as 88)"
 row open-namespace "$(opens as 88 unshare -Ur)"
 row open-namespace-member "$(opens member unshare -Ur)"
+row open-member-perfmon "$(opens member_perfmon)"
+# What such a user sees is what `CAP_PERFMON` alone gives.
+first='ERROR { printf("%s\n", arg4 == 7 ? "UPRIV" : "fault"); exit(0); }'
+# of_member_perfmon CLAUSE: the first answer of a clause about `steps`.
+of_member_perfmon() { member_perfmon dtrace -qn "$1 $first" -c '/tmp/sight/o-first steps' 2>/dev/null | grep -m 1 .; }
+cp "$work" o-first
+row member-perfmon-kernel "$(of_member_perfmon 'fbt::vfs_read:entry { printf("seen\n"); exit(0); }')"
+row member-perfmon-memory "$(of_member_perfmon 'syscall::sched_get_priority_max:entry /pid == $target/
+	{ printf("%s\n", copyin(uregs[R_RSP], 1) != NULL ? "seen" : "0"); exit(0); }')"
 row given "$(sight-kernel given)"
 row taken "$(sight-kernel taken)"
 row helper "$(device=/dev/dtracehelper opens as 88)"
@@ -207,9 +217,12 @@ ROW(psinfo, curpsinfo->pr_psargs != "")
 ROW(execargs, execargs != "")
 ROW(argument, ARG)
 ROW(vtimestamp, vtimestamp != 0)
+ROW(progenyof, progenyof(1))
 ROW(copyin, *(int *)copyin(0x555555554000, 4) == 0x464c457f)
+ROW(copyinstr, substr(copyinstr(0x555555554000), 1, 3) == "ELF")
 ROW(registers, uregs[R_RSP] != 0)
 ROW(ustack, ustackdepth != 0)
+ROW(ucaller, ucaller != 0)
 PROBE /it/ { exit(0); }
 BEGIN { printf("begun\n"); }
 ERROR { printf("= %s\n", arg4 == 6 ? "KPRIV" : arg4 == 7 ? "UPRIV" : "fault"); }
@@ -316,6 +329,8 @@ may=(member perfmon perfmon_ptrace perfmon_bpf root)
 kernel() {
 	local what
 	for what in sample kprobe kernel user write; do echo "by-$what $("$1" sight-kernel $what)"; done
+	echo "give-table $("$1" sight-kernel table)"
+	echo "frame-names $("$1" sight-kernel names)"
 	"$1" device-check sight "$one" "$text"
 	"$1" dtrace -qs load.d -c '/tmp/sight/sandbox steps' "$data" "$text_of_kernel" 2>e-load-$1 >t-load
 	answers t-load
