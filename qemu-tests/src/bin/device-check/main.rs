@@ -18,6 +18,7 @@ macro_rules! ensure {
 
 mod functions;
 mod held;
+mod lives;
 mod place;
 mod programs;
 mod sight;
@@ -56,10 +57,11 @@ const CHECKS: &[(&str, Check)] = &[
     ("churn", functions::churn),
     ("stopped", withdrawn::stopped),
     ("forgotten", withdrawn::forgotten),
+    ("starved", lives::starved),
 ];
 
 /// Run only if they are named, because they take minutes or need a prepared machine.
-const ASKED: &[&str] = &["functions", "churn", "forgotten"];
+const ASKED: &[&str] = &["functions", "churn", "forgotten", "starved"];
 
 fn main() -> ExitCode {
     let asked: Vec<String> = std::env::args().skip(1).collect();

@@ -10,12 +10,12 @@ use std::os::unix::process::parent_id;
 use std::time::{Duration, Instant};
 
 /// A probe that nothing else in the machine fires.
-const PROBE: &str = "syscall:vmlinux:getppid:entry";
+pub const PROBE: &str = "syscall:vmlinux:getppid:entry";
 /// The end of its function's name, after the architecture's prefix.
 const FUNCTION: &str = "_sys_getppid ";
 
 /// Whether ftrace has a callback at the function.
-fn is_traced() -> Result<bool, String> {
+pub fn is_traced() -> Result<bool, String> {
     let traced = std::fs::read_to_string("/sys/kernel/tracing/enabled_functions");
     let traced = traced.map_err(|e| format!("enabled_functions: {e}"))?;
     Ok(traced.lines().any(|line| line.contains(FUNCTION)))
