@@ -191,7 +191,7 @@ impl Principal {
     }
 
     /// As [`reserve`](Self::reserve), for `records` records that take `size` bytes together. If
-    /// there is no room for all of them, all are dropped, and counted as one.
+    /// there is no room for all of them, all are dropped, and each is counted.
     #[inline(always)]
     pub fn reserve_several(
         &mut self,
@@ -237,7 +237,7 @@ impl Principal {
                 self.full = true;
                 self.limit = 0;
             }
-            _ => self.drops += 1,
+            _ => self.count_drops(records as u64),
         }
         None
     }
@@ -257,7 +257,7 @@ impl Principal {
         oldest_size: impl Fn(&[u8]) -> usize,
     ) -> Option<Room> {
         if size > self.mem.len() || charge(size, records) > self.size {
-            self.drops += 1;
+            self.count_drops(records as u64);
             return None;
         }
         let mut at = self.used.next_multiple_of(align);

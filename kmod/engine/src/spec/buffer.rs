@@ -137,7 +137,7 @@ impl Pieces {
 
     /// Moves the records of a piece to the principal buffer. Returns how many records had not
     /// fitted into the piece. If the principal buffer has no room for the records, they are
-    /// dropped, and counted there as one drop.
+    /// dropped, and counted there.
     pub fn transfer<S: Fn(&[u8]) -> usize>(&mut self, id: u64, to: Target<'_, S>) -> u64 {
         let Some(fill) = self.fill(id).map(core::mem::take) else {
             return 0;
