@@ -8,7 +8,7 @@
 //! they map for this purpose alone ([`jitdump`]). Both grow while the program runs, so they are
 //! read incrementally. Code memory is reused: the last entry for an address is valid.
 //!
-//! A file is trusted if it belongs to the program's user or to root, is not writable by everybody,
+//! A file is trusted if it belongs to the program's user or to root, is not writable by others,
 //! and was modified after the program started, because process IDs are reused. The map is looked up
 //! in the program's root directory under the process ID that the program has in its own namespace.
 
@@ -303,9 +303,17 @@ impl Origin {
         let is_fresh = about
             .modified()
             .is_ok_and(|modified| modified >= self.since);
-        let is_theirs = outside::belongs(&about, &self.owners);
+        let others_write = is_written_by_others(about.mode(), about.uid(), about.gid());
+        let is_theirs = outside::belongs(&about, &self.owners) && !others_write;
         about.is_file() && is_theirs && is_fresh && is_stored(file)
     }
+}
+
+/// Whether others than the owner of a file may write to it. A group with the number of a user is
+/// that user's alone, and where users have such groups their files are writable by them
+/// (`usergroups`, pam_umask(8)).
+fn is_written_by_others(mode: u32, owner: u32, group: u32) -> bool {
+    mode & 0o002 != 0 || (mode & 0o020 != 0 && group != owner)
 }
 
 /// Device, inode and mount of a directory. While the directory is open no other one has the same.
@@ -384,6 +392,15 @@ fn clock(ticks: u64) -> Option<SystemTime> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_the_owner_writes_to_a_map() {
+        let others_write = |mode| is_written_by_others(mode, 1000, 100);
+        assert_eq!([0o100600, 0o100644, 0o100755].map(others_write), [false; 3]);
+        assert_eq!([0o100664, 0o100620, 0o100646].map(others_write), [true; 3]);
+        assert!(!is_written_by_others(0o100664, 1000, 1000));
+        assert!(is_written_by_others(0o100666, 1000, 1000));
+    }
 
     #[test]
     fn what_was_written_last_holds() {
