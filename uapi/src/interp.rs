@@ -17,8 +17,9 @@
 //! [`Subr::Caller`](crate::subr::Subr::Caller): see [`WALK_ASKED`].
 //!
 //! In the record of a user stack, a frame of interpreted code is a [`Word`]. The words follow the
-//! addresses. A zero ends the record if there is room. The consumer's state in the kernel stores
-//! the names of each frame once; [`FRAME`](crate::ioctl::FRAME) reads them.
+//! addresses. A zero ends the record if there is room. In a stack that is a value, they follow the
+//! room of the addresses ([`StackHead`](crate::types::StackHead)). The consumer's state in the
+//! kernel stores the names of each frame once; [`FRAME`](crate::ioctl::FRAME) reads them.
 
 use zerocopy_derive::{FromBytes, Immutable, IntoBytes, KnownLayout};
 

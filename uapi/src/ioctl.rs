@@ -20,8 +20,9 @@ use zerocopy_derive::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// module, and a newer command works with an older module as far as that module goes. One
 /// exception: since 3, frames of interpreted code directly follow the addresses of a stack. If the
 /// command or the module is older, such frames are not shown or are shown as numbers. 4 adds
-/// [`RETRACT`] and [`Status::unanswered`].
-pub const INTERFACE: u32 = 4;
+/// [`RETRACT`] and [`Status::unanswered`]. Since 5, [`Subr::Stack`](crate::subr::Subr::Stack) and
+/// [`Subr::Ustack`](crate::subr::Subr::Ustack) take the room for frames of interpreted code.
+pub const INTERFACE: u32 = 5;
 
 /// Type of the ioctls of `/dev/dtrace`.
 pub const IOC_TYPE: u8 = b'x';

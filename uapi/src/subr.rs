@@ -140,11 +140,13 @@ pub enum Subr {
     Strip = 203,
     /// `index out of bounds`: `void *(int64_t)`: always a fault, whose value is the index.
     Outside = 204,
-    /// `stack as a value`: `dt_stack_t(uint32_t)`: the kernel stack with at most that many frames.
-    /// The result, a [`StackHead`](crate::types::StackHead) and the frames, is in scratch memory.
+    /// `stack as a value`: `dt_stack_t(uint32_t, [uint32_t])`: the kernel stack with at most that
+    /// many frames. The result, a [`StackHead`](crate::types::StackHead) and the frames, is in
+    /// scratch memory. It ends with as many further words, all zero, as the second argument says.
     Stack = 205,
-    /// `user stack as a value`: `dt_stack_t(uint32_t, uint32_t)`: the same for the user stack; the
-    /// second argument is `strsz`.
+    /// `user stack as a value`: `dt_stack_t(uint32_t, uint32_t, [uint32_t])`: the same for the user
+    /// stack; the second argument is `strsz`. The further words, up to
+    /// [`WORDS_MAX`](crate::interp::WORDS_MAX), are frames of interpreted code, then zeros.
     Ustack = 206,
     /// `taskargs`: `string(struct task_struct *)`.
     Taskargs = 207,

@@ -91,9 +91,10 @@ pub const STACK_GUESSED: u64 = 0x4000_0000_0000_0000;
 /// may have jumped there, or may have forged the frame.
 pub const STACK_NOWHERE: u64 = 0xc000_0000_0000_0000;
 
-/// Header of a stack that is a value in D (`dt_stack_t`). The addresses follow, 8 bytes each,
-/// innermost first. The rest of the memory is zero, except for a [`STACK_LOST`] directly behind the
-/// last address.
+/// Header of a stack that is a value in D (`dt_stack_t`). Room for as many addresses follows as the
+/// type says, 8 bytes each, innermost first. The rest of that room is zero, except for a
+/// [`STACK_LOST`] directly behind the last address. Behind it may be room for frames of interpreted
+/// code, each a [`Word`](crate::interp::Word); the rest of that is zero as well.
 #[repr(C)]
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,

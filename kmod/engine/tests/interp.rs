@@ -15,6 +15,7 @@ use dtrace_uapi::action::{ustack_arg, Action};
 use dtrace_uapi::fault::Fault;
 use dtrace_uapi::interp::{NameHead, Word, MODULE, PROVIDER, WALKERS_MAX, WALK_THREAD, WALK_TID};
 use dtrace_uapi::option::Opt;
+use dtrace_uapi::subr::Subr;
 use zerocopy::IntoBytes;
 
 /// Text of a walker that adds a frame for each node of a list. A node is: the next node, the
@@ -49,12 +50,16 @@ fn consumer(walkers: &[Clause]) -> Consumer {
 /// Makes a consumer that records user stacks of at most three frames (the test's stack has two),
 /// with room for `room` frames of interpreted code.
 fn bench(walkers: &[Clause], room: u32) -> Bench {
-    let consumer = consumer(walkers);
     let stack = ActionSpec {
         arg: ustack_arg(3, room * 8),
         ..bare(Action::Ustack, 0, 0)
     };
-    let mut bench = Bench::with(consumer, vec![clause(None, vec![stack])]);
+    bench_of(walkers, vec![stack])
+}
+
+/// Makes a consumer with one clause, in a process with two evaluators.
+fn bench_of(walkers: &[Clause], actions: Vec<ActionSpec>) -> Bench {
+    let mut bench = Bench::with(consumer(walkers), vec![clause(None, actions)]);
     let mut user = bench.m.user.borrow_mut();
     // The first list ends with line 0, which means that another evaluator has called the following
     // code.
@@ -127,6 +132,114 @@ fn frames_without_room_are_left_out() {
     let (pcs, words) = stack(&bench);
     assert_eq!(pcs, [21, 22]);
     assert_eq!(told(&bench, &words), [frame(0, "a", 7), frame(0, "b", 0)]);
+}
+
+/// Makes an action that records the value of a user stack of at most three frames, with room for
+/// `room` frames of interpreted code. `call` calls the subroutine.
+fn value_by(call: &str, room: u32) -> ActionSpec {
+    let text = format!(
+        "flushts\n setx 3, %r1\n pushtv ctf, %r0, %r1\n pushtv ctf, %r0, %r0\n\
+        setx {room}, %r1\n pushtv ctf, %r0, %r1\n {call} ret %r2"
+    );
+    let size = 16 + 8 * (3 + room);
+    action(Action::Difexpr, asm_with(&text, bytes(size), &[]))
+}
+
+fn value(room: u32) -> ActionSpec {
+    value_by(&format!("call {}, %r2\n", Subr::Ustack as u16), room)
+}
+
+/// Returns the depth, the room of the addresses and what follows, of the first value recorded.
+fn value_of(bench: &Bench) -> (u32, Vec<u64>, Vec<u64>) {
+    assert_eq!(bench.fire(), [None]);
+    let (data, _) = bench.read(Which::Principal);
+    // The EPID and the time come first, then the head.
+    let words: Vec<u64> = (4..data.len() / 8).map(|n| u64_at(&data, n * 8)).collect();
+    let (addresses, words) = words.split_at(3);
+    (u64_at(&data, 16) as u32, addresses.to_vec(), words.to_vec())
+}
+
+#[test]
+fn a_value_has_its_frames_of_interpreted_code_behind_its_addresses() {
+    let walkers = [walker(LIST, b"ab")];
+    let all = [frame(0, "a", 7), frame(0, "b", 0), frame(1, "c", 9)];
+    let bench = bench_of(&walkers, vec![value(8)]);
+    for _ in 0..2 {
+        let (depth, addresses, words) = value_of(&bench);
+        assert_eq!((depth, addresses), (2, vec![21, 22, 0]));
+        assert_eq!(told(&bench, &words), all);
+        assert_eq!((words.len(), &words[3..]), (8, &[0; 5][..]));
+    }
+    // What has no room is left out, also where the addresses leave some of theirs.
+    for room in 0..3 {
+        let bench = bench_of(&walkers, vec![value(room)]);
+        let (_, addresses, words) = value_of(&bench);
+        assert_eq!(addresses, [21, 22, 0]);
+        assert_eq!(told(&bench, &words), all[..room as usize]);
+    }
+}
+
+#[test]
+fn walkers_leave_the_program_that_asks_for_a_value_as_it_was() {
+    let call = format!("call {}, %r2\n", Subr::Ustack as u16);
+    // The arguments are still on the tuple stack at the second call. The first value is recorded,
+    // although the walkers have used scratch memory behind it.
+    let twice = format!("{call} call {}, %r3\n", Subr::Ustack as u16);
+    let copies = LIST.replace(
+        "again: tst",
+        "again: setx 8, %r3\n flushts\n pushtv ctf, %r0, %r2\n pushtv ctf, %r0, %r3\n\
+        call copyin, %r4\n flushts\n tst",
+    );
+    let bench = bench_of(&[walker(&copies, b"ab")], vec![value_by(&twice, 8)]);
+    let (depth, addresses, words) = value_of(&bench);
+    assert_eq!((depth, addresses), (2, vec![21, 22, 0]));
+    let all = [frame(0, "a", 7), frame(0, "b", 0), frame(1, "c", 9)];
+    assert_eq!(told(&bench, &words), all);
+}
+
+#[test]
+fn walkers_of_values_tell_callers() {
+    let arguments = ["%r3", "%r4", "%r0", "%r0", "%r0", "%r0", "%r0", "%r0"];
+    let text = format!(
+        "setx 8, %r1\n ldga __walk, %r1, %r2\n setx 4, %r1\n ldga __walk, %r1, %r3\n\
+        setx 2, %r1\n ldga __walk, %r1, %r4\n tst %r2\n be out\n\
+        add %r3, %r2, %r3\n add %r4, %r2, %r4\n {} call __caller, %r7\n out: ret %r0",
+        pushed(arguments, 3)
+    );
+    let mut bench = bench_of(&[walker(&text, b"ab")], vec![value(4)]);
+    bench.m.made = Some(0xab);
+    let (depth, addresses, words) = value_of(&bench);
+    assert_eq!((depth, addresses, words), (3, vec![21, 23, 24], vec![0; 4]));
+}
+
+#[test]
+fn walkers_of_values_are_paid_by_the_clause() {
+    let endless = walker("again: nop\n loop again\n ret %r0", b"ab");
+    let values = (0..5).map(|_| value(8));
+    let bench = bench_of(&[endless], values.collect());
+    let fault = bench.fire()[0].unwrap();
+    // A stack may take a quarter of the budget for its walkers.
+    assert_eq!((fault.fault, fault.action), (Fault::Overrun, 4));
+}
+
+#[test]
+fn a_rehearsal_is_not_about_the_memory_of_interpreters() {
+    let string =
+        "setx 0x2000, %r1\n flushts\n pushtv ctf, %r0, %r1\n call copyinstr, %r2\n ret %r2";
+    let copied = action(
+        Action::Difexpr,
+        asm_with(string, common::asm::string(), &[]),
+    );
+    let bench = bench_of(&[walker(LIST, b"ab")], vec![value(8), copied]);
+    bench.m.user.borrow_mut().remove(&0x1100);
+    let rehearse = || {
+        bench
+            .consumer
+            .rehearse(&common::cpu(0), bench.ecbs[0], &bench.m)
+    };
+    assert_eq!(rehearse(), None);
+    bench.m.user.borrow_mut().remove(&0x2000);
+    assert_eq!(rehearse().map(|missing| missing.addr), Some(0x2000));
 }
 
 #[test]

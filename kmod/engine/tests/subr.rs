@@ -431,6 +431,19 @@ fn stacks_are_values() {
         value(ustack, &["3", "42"], 3),
         (vec![2, 1, pid, 42], vec![21, 22, 0])
     );
+    // The room for frames of interpreted code holds nothing: no walkers are enabled.
+    assert_eq!(
+        value(stack, &["2", "3"], 5),
+        (vec![2, 0, 0, 0], vec![11, 12, 0, 0, 0])
+    );
+    assert_eq!(
+        value(ustack, &["3", "42", "256"], 259).1,
+        [vec![21, 22], vec![0; 257]].concat()
+    );
+    for (subr, args) in [(stack, &["2", "257"][..]), (ustack, &["2", "0", "257"])] {
+        let f = fault_of(&call_text(subr, args));
+        assert_eq!((f.fault, f.value), (Fault::BadSize, 257));
+    }
     for frames in ["0", "1025", "18446744073709551615"] {
         let f = fault_of(&call_text(stack, &[frames]));
         assert_eq!(

@@ -5,24 +5,28 @@
 //!
 //! A stack is recorded in the middle of a clause, and walkers run at that point. So a walker has
 //! registers, clause-local variables and a budget of its own, leaves scratch memory unchanged, and
-//! its calls do not change the number of entries on the tuple stack. A stack that a program
-//! requests as a value has no frames of interpreted code.
+//! its calls do not change the number of entries on the tuple stack. If a program requests a stack
+//! as a value, the walkers run in the middle of that program, so the entries themselves are kept
+//! too.
 
 use super::spots::{Caller, Pause, Spots};
 use super::Interp;
 use crate::budget::{USER_FRAME, USER_STEP};
+use crate::buf::copy;
 use crate::dif::env::{user_load, user_load_str, Env};
 use crate::dif::exec;
 use crate::error::{NoMem, Trap};
 use crate::frames::Frames;
-use crate::machine::Machine;
+use crate::machine::{Machine, UserWalk};
 use crate::mem::alloc::Bytes;
 use crate::mem::Vec;
+use core::ops::Range;
 use dtrace_uapi::fault::Fault;
 use dtrace_uapi::interp::{
     NameHead, Word, ASKED_CALLER, ASKED_INTERRUPTED, NAME_MAX, WALK_ASKED, WALK_THREAD, WALK_TID,
     WORDS_MAX,
 };
+use dtrace_uapi::limits::FRAMES_MAX;
 
 /// Budget units that the walkers of one stack share.
 const UNITS: u64 = 1 << 20;
@@ -31,6 +35,11 @@ const UNITS: u64 = 1 << 20;
 const EACH: usize = 256;
 /// Units of adding a frame, in addition to its names.
 const FRAME: usize = 128;
+
+/// Maximum size of the addresses and words of a stack that is a value, in bytes.
+const VALUE: usize = (FRAMES_MAX as usize)
+    .saturating_add(WORDS_MAX)
+    .saturating_mul(8);
 
 /// The state of a CPU for walkers.
 #[derive(Debug)]
@@ -57,6 +66,9 @@ pub struct Walk {
     begun: u32,
     /// Buffer for the names of a frame.
     text: Bytes,
+    /// Buffer for a stack that becomes a value: the value lies in scratch memory, of which walkers
+    /// use the rest. Taken away while it is in use.
+    value: Bytes,
 }
 
 impl Walk {
@@ -74,6 +86,7 @@ impl Walk {
             locals: Vec::try_from_fn(interp.locals.len(), locals)?,
             begun: 0,
             text: Bytes::new(NAME_MAX.iter().sum())?,
+            value: Bytes::new(VALUE)?,
         })
     }
 
@@ -102,19 +115,83 @@ impl Walk {
 pub fn ustack<M: Machine>(env: &mut Env<'_, M>, most: usize, to: &mut [u8]) -> Result<usize, Trap> {
     let size = to.len();
     let mut frames = Frames::up_to(most, to);
-    let mut walk = env.vm.walk.as_mut().filter(|_| frames.is_limited());
+    let work = walk(env, env.core.ustacks, &mut frames, None);
+    env.pay(work.frames.saturating_add(work.others))?;
+    Ok(size.saturating_sub(frames.end().len()))
+}
+
+/// Writes a user stack that becomes a value to a range of scratch memory: at most `most` addresses
+/// and, behind the room for these, the frames of interpreted code; zeros elsewhere. The caller has
+/// paid for `most` frames; other work is charged to the budget. Returns the number of addresses.
+#[inline(never)]
+pub fn value<M: Machine>(
+    env: &mut Env<'_, M>,
+    most: usize,
+    at: Range<usize>,
+) -> Result<usize, Trap> {
+    // A program computes with the addresses, so they have no marks.
+    let by = env.core.ustacks.bare();
+    let addresses = most.saturating_mul(8);
+    // A rehearsal is about the memory that the clause itself would miss.
+    let wants_words = at.len() > addresses && env.rehearsal.is_none();
+    let Some(state) = env.vm.walk.as_mut().filter(|_| wants_words) else {
+        let to = env.vm.scratch.get_mut(at).unwrap_or_default();
+        let mut frames = Frames::up_to(most, to);
+        env.m.ustack(by, &mut frames, None, None);
+        return Ok(frames.finish());
+    };
+    let mut buffer = core::mem::replace(&mut state.value, Bytes::empty());
+    let tuple = env.vm.tuple;
+    let to = buffer.get_mut(..at.len()).unwrap_or_default();
+    let (addresses, words) = to.split_at_mut_checked(addresses).unwrap_or_default();
+    let (mut frames, mut words) = (Frames::new(addresses), Frames::new(words));
+    let work = walk(env, by, &mut frames, Some(&mut words));
+    words.finish();
+    let depth = frames.finish();
+    env.vm.tuple = tuple;
+    if let Some(scratch) = env.vm.scratch.get_mut(at) {
+        copy(scratch, to);
+    }
+    if let Some(state) = env.vm.walk.as_mut() {
+        state.value = buffer;
+    }
+    env.pay(work.others)?;
+    Ok(depth)
+}
+
+/// Budget units of a walk.
+struct Work {
+    /// Of the frames that are written.
+    frames: usize,
+    /// Of all else that the walk has done. The walkers' own work is charged already.
+    others: usize,
+}
+
+/// Writes the frames of the user stack, and those of interpreted code to `apart`; if that is
+/// `None`, behind the others where `frames` has further room.
+#[inline(always)]
+fn walk<'f, M: Machine>(
+    env: &mut Env<'_, M>,
+    by: UserWalk,
+    frames: &mut Frames<'f>,
+    apart: Option<&mut Frames<'f>>,
+) -> Work {
+    let wants_words = apart.is_some() || frames.is_limited();
+    let mut walk = env.vm.walk.as_mut().filter(|_| wants_words);
     let spots = walk.as_mut().map(|walk| walk.begin());
-    let pause = env.m.ustack(env.core.ustacks, &mut frames, spots, None);
-    let mut units = frames_units(&frames);
+    let pause = env.m.ustack(by, frames, spots, None);
+    let mut work = Work {
+        frames: frames_units(frames),
+        others: 0,
+    };
     if let Some(walk) = walk {
-        units = units.saturating_add(walk.spots.units());
+        work.others = walk.spots.units();
         let interp = env.core.interp.as_ref();
         if let Some(interp) = interp.filter(|_| walk.spots.count() != 0) {
-            units = interpreted(env, interp, &mut frames, pause);
+            work = interpreted(env, interp, by, frames, apart, pause);
         }
     }
-    env.pay(units)?;
-    Ok(size.saturating_sub(frames.end().len()))
+    work
 }
 
 /// Returns the budget units of walking frames.
@@ -125,30 +202,41 @@ fn frames_units(frames: &Frames<'_>) -> usize {
     (looked_up.saturating_mul(USER_FRAME)).saturating_add(remembered.saturating_mul(USER_STEP))
 }
 
-/// Appends the frames of interpreted code to the native ones; if the walk made a pause, it is
-/// continued first. Returns the budget units of the whole walk.
+/// Adds the frames of interpreted code, see [`walk`]; if the walk made a pause, it is continued
+/// first.
 #[inline(never)]
-fn interpreted<M: Machine>(
+fn interpreted<'f, M: Machine>(
     env: &mut Env<'_, M>,
     interp: &Interp,
-    frames: &mut Frames<'_>,
+    by: UserWalk,
+    frames: &mut Frames<'f>,
+    apart: Option<&mut Frames<'f>>,
     pause: Option<Pause>,
-) -> usize {
-    let mut units = 0;
+) -> Work {
+    let mut work = Work {
+        frames: 0,
+        others: 0,
+    };
     within(env, |env| {
-        go_on(env, interp, frames, pause);
-        let noted = env.vm.walk.as_ref().map_or(0, |walk| walk.spots.units());
-        units = frames_units(frames).saturating_add(noted);
-        frames.unlimit();
-        run(env, interp, frames.room().min(WORDS_MAX));
+        go_on(env, interp, by, frames, pause);
+        work.others = env.vm.walk.as_ref().map_or(0, |walk| walk.spots.units());
+        work.frames = frames_units(frames);
+        let to = match apart {
+            Some(apart) => apart,
+            None => {
+                frames.unlimit();
+                frames
+            }
+        };
+        run(env, interp, to.room().min(WORDS_MAX));
+        if let Some(walk) = &env.vm.walk {
+            let words = walk.words.iter().take(walk.count);
+            words.for_each(|word| {
+                to.put(*word);
+            });
+        }
     });
-    if let Some(walk) = &env.vm.walk {
-        let words = walk.words.iter().take(walk.count);
-        words.for_each(|word| {
-            frames.put(*word);
-        });
-    }
-    units
+    work
 }
 
 /// Calls `run`, which runs walkers, with a separate budget. Restores everything else that a walker
@@ -170,6 +258,7 @@ fn within<M: Machine>(env: &mut Env<'_, M>, run: impl FnOnce(&mut Env<'_, M>)) {
 fn go_on<M: Machine>(
     env: &mut Env<'_, M>,
     interp: &Interp,
+    by: UserWalk,
     frames: &mut Frames<'_>,
     mut pause: Option<Pause>,
 ) {
@@ -177,7 +266,7 @@ fn go_on<M: Machine>(
         let caller = ask(env, interp, &at);
         let spots = env.vm.walk.as_mut().map(|walk| &mut walk.spots);
         let from = Pause { caller, ..at };
-        pause = env.m.ustack(env.core.ustacks, frames, spots, Some(from));
+        pause = env.m.ustack(by, frames, spots, Some(from));
     }
     if let Some(walk) = &mut env.vm.walk {
         walk.spots.close();

@@ -49,14 +49,13 @@ pub fn spec(subr: Subr) -> Spec {
         Copyout | Copyoutstr | Copyinto | Bcopy => (3, 3),
         Progenyof | Strlen | Alloca | Getmajor | Getminor | Basename | Dirname | Cleanpath
         | Toupper | Tolower | Htons | Htonl | Htonll | Ntohs | Ntohl | Ntohll | InetNtoa
-        | Uuidstr | Taskargs | Outside | Stack => (1, 1),
-        Lltostr | Strtoll | InetNtoa6 => (1, 2),
+        | Uuidstr | Taskargs | Outside => (1, 1),
+        Lltostr | Strtoll | InetNtoa6 | Stack => (1, 2),
         Frame => (8, 8),
         Caller => (3, 3),
         Scope => (2, 2),
-        Strjoin | Strchr | Strrchr | Strstr | Strtok | InetNtop | LinkNtop | Json | Strip
-        | Ustack => (2, 2),
-        Substr | Index | Rindex => (2, 3),
+        Strjoin | Strchr | Strrchr | Strstr | Strtok | InetNtop | LinkNtop | Json | Strip => (2, 2),
+        Substr | Index | Rindex | Ustack => (2, 3),
         LdAdd | LdSub | LdMul | LdDiv | LdEq | LdLt | LdLe => (2, 2),
         LdValue | LdFromDouble | LdFromSigned | LdFromUnsigned | LdToDouble | LdToSingle
         | LdToSigned | LdToUnsigned => (1, 1),
