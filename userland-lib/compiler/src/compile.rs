@@ -78,6 +78,8 @@ pub struct Settings {
     pub ustackframes: Option<u32>,
     /// `jstackframes`, unless it is the default.
     pub jstackframes: Option<u32>,
+    /// Whether values of user stacks have room for frames of interpreted code.
+    pub interpreted: bool,
     /// Whether the program is a walker of interpreted code: see `interp` of `dtrace-machine`.
     pub walker: bool,
 }
@@ -315,6 +317,49 @@ mod tests {
         assert_eq!(actions.len(), 3);
         assert_eq!((actions[2].kind, actions[2].ntuple), (Action::Quantize, 2));
         assert_eq!(program.aggs[0].name, "_");
+    }
+
+    /// Compiles programs for a module that knows frames of interpreted code in values. Returns the
+    /// sizes of the variables of each.
+    fn sizes_of_variables(interpreted: bool, texts: &[&str]) -> Vec<Vec<u32>> {
+        let mut compiler = Compiler::new(&Nowhere);
+        let settings = Settings {
+            interpreted,
+            ..Settings::default()
+        };
+        let compiled = texts
+            .iter()
+            .map(|text| compiler.compile(&Source::argument(*text), &settings));
+        let compiled = compiled.collect::<Result<Vec<_>>>().expect("programs");
+        let settled = compiler.settle().expect("the same programs");
+        let sizes = |program: &Program| {
+            let actions = program.clauses.iter().flat_map(|clause| &clause.actions);
+            let vars = actions.flat_map(|action| action.difo.iter().flat_map(|difo| &difo.vars));
+            vars.map(|var| var.ty.size).collect()
+        };
+        settled.unwrap_or(compiled).iter().map(sizes).collect()
+    }
+
+    #[test]
+    fn values_have_room_for_interpreted_code_if_one_is_of_a_user_stack() {
+        const SMALL: u32 = 16 + 3 * 8;
+        const LARGE: u32 = SMALL + 16 * 8;
+        let kernel = "BEGIN { x = stack(3); }";
+        let user = "BEGIN { ustack(); y = ustack(3); x = y; }";
+        let sizes = |texts: &[&str]| sizes_of_variables(true, texts);
+        assert_eq!(sizes(&[kernel]), [[SMALL]]);
+        assert_eq!(sizes(&[user]), [[LARGE; 3]]);
+        // All values of a tracing have one type, whichever program makes the first.
+        let both = [&[LARGE][..], &[LARGE; 3]];
+        assert_eq!(sizes(&[kernel, user]), both);
+        assert_eq!(
+            sizes(&["dt_stack_t x; BEGIN { x = stack(); } END { x = ustack(); }"]),
+            [[336; 2]]
+        );
+        assert_eq!(
+            sizes_of_variables(false, &[kernel, user]),
+            [&[SMALL][..], &[SMALL; 3]]
+        );
     }
 
     #[test]

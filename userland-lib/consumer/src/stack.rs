@@ -7,8 +7,9 @@
 //! that its caller was not found. A user stack may have frames of interpreted code behind its
 //! addresses; here each follows the frame of the evaluator that executes it.
 //!
-//! A stack that is a D value begins with a head that names its owner and depth. The D program can
-//! change the head. If its depth exceeds the recorded addresses, there are only these.
+//! A stack that is a D value begins with a head that names its owner and depth. Frames of
+//! interpreted code follow the room of its addresses. The D program can change the head. If its
+//! depth exceeds the recorded addresses, there are only these.
 //!
 //! A frame is an address until somebody asks for its name: to find one may take long, and not every
 //! form of a stack shows it.
@@ -85,22 +86,34 @@ fn value(data: &[u8]) -> Vec<Frame> {
     }
     // `depth` does not count the mark of a caller that was not found.
     let is_more = words(pcs).nth(depth) == Some(STACK_LOST);
-    let pcs = words(pcs).take(depth.saturating_add(is_more.into()));
-    let pcs = pcs.take_while(|&pc| pc != 0).enumerate();
-    pcs.map(|(number, pc)| of_process(head.pid, pc, number))
-        .collect()
+    let depth = depth.saturating_add(is_more.into());
+    // What the addresses leave of their room is zero.
+    let interpreted = words(pcs).skip(depth).skip_while(|&word| word == 0);
+    let is_address = |&word: &u64| word != 0 && Word::decode(word).is_none();
+    let pcs = words(pcs).take(depth).take_while(is_address);
+    mixed(head.pid, pcs, interpreted)
 }
 
 fn user(data: &[u8]) -> Vec<Frame> {
-    let mut frames = Vec::new();
     let mut all = words(data);
     let Some(pid) = all.next() else {
-        return frames;
+        return Vec::new();
     };
-    let pid = pid as u32;
     let all = all.take_while(|&word| word != 0);
-    let pcs = all.clone().take_while(|word| Word::decode(*word).is_none());
-    let mut interpreted = all.filter_map(Word::decode).peekable();
+    let is_address = |word: &u64| Word::decode(*word).is_none();
+    let interpreted = all.clone().skip_while(is_address);
+    mixed(pid as u32, all.take_while(is_address), interpreted)
+}
+
+/// Returns the frames of these addresses, each followed by the frames of interpreted code that it
+/// executes. The words of those end with the first that is no frame.
+fn mixed(
+    pid: u32,
+    pcs: impl Iterator<Item = u64>,
+    interpreted: impl Iterator<Item = u64>,
+) -> Vec<Frame> {
+    let mut frames = Vec::new();
+    let mut interpreted = interpreted.map_while(Word::decode).peekable();
     for (number, pc) in pcs.enumerate() {
         frames.push(of_process(pid, pc, number));
         while let Some(word) = interpreted.next_if(|word| usize::from(word.native) <= number) {
@@ -249,6 +262,29 @@ mod tests {
         assert_eq!(frames(&value(0, u32::MAX, &[0x1010])), [first(None)]);
         let lost = [first(Some(42)), Frame::Lost];
         assert_eq!(frames(&value(1, 1, &[0x1010, STACK_LOST, 1])), lost);
+        let word = |native, position| Word {
+            native,
+            position,
+            name: 1,
+        };
+        let code = |words: &[Word]| words.iter().map(|word| word.encode()).collect::<Vec<_>>();
+        let interpreted = |number| Frame::Interpreted(42, number);
+        // Room for two addresses, one of which is used, and for three words.
+        let words = [&[0x1010, 0][..], &code(&[word(0, 3), word(0, 4)]), &[0]].concat();
+        let both = [word(0, 3), word(0, 4)].map(interpreted);
+        assert_eq!(
+            frames(&value(1, 1, &words)),
+            [&[first(Some(42))][..], &both].concat()
+        );
+        // The room of the addresses is full.
+        let words = [&[0x1010, STACK_LOST][..], &code(&[word(0, 3), word(9, 4)])].concat();
+        let expected = [first(Some(42)), interpreted(word(0, 3)), Frame::Lost];
+        assert_eq!(frames(&value(1, 1, &words)), expected);
+        // The program has set another depth.
+        let words = [&[0x1010, 0x2000, 0][..], &code(&[word(0, 3)])].concat();
+        assert_eq!(frames(&value(1, 1, &words)), [first(Some(42))]);
+        let words = [&[0x1010][..], &code(&[word(0, 3)])].concat();
+        assert_eq!(frames(&value(1, u32::MAX, &words)), [first(Some(42))]);
         assert!(frames(&[0; 15]).is_empty());
     }
 }

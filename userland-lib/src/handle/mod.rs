@@ -341,6 +341,7 @@ impl<'w> Handle<'w> {
         let settings = Settings {
             macros: macros(self.target()),
             processes: self.targets.iter().map(Target::pid).collect(),
+            interpreted: stacks::in_values(&self.options, self.module),
             ..Settings::default()
         };
         settings.under(&self.options)
@@ -355,7 +356,7 @@ impl<'w> Handle<'w> {
             options.push((Opt::Destructive, 1));
             self.is_destructive = true;
         }
-        let furnished = self.stacks.furnish(program, &self.options);
+        let furnished = self.stacks.furnish(program, &self.options, self.module);
         let dof = dtrace_compiler::dof::emit(furnished.as_ref().unwrap_or(program), &options);
         let _stay = Stay::on(self.options.get(Opt::Cpu));
         let device = self.device();

@@ -59,10 +59,12 @@ impl Stacks {
     }
 
     /// Returns the program with the walkers for interpreted code and with room for the frames that
-    /// they find in its stacks. `None` if it needs none and is enabled as it is.
-    pub fn furnish(&self, program: &Program, options: &Options) -> Option<Program> {
-        let may_be = !options.compile.no_interp && !options.is_on(Opt::Noloops);
-        if !(may_be && by_table(options) && is_done(program, is_user_stack)) {
+    /// they find in its stacks. `None` if it needs none and is enabled as it is. The program was
+    /// compiled for a `module` of this interface.
+    pub fn furnish(&self, program: &Program, options: &Options, module: u32) -> Option<Program> {
+        let in_values = in_values(options, module) && is_executed(program, makes_stack);
+        let in_records = interprets(options) && is_done(program, is_user_stack);
+        if !(in_values || in_records) {
             return None;
         }
         let frames = options.get(Opt::Ustackframes)?;
@@ -141,6 +143,17 @@ impl Stacks {
     }
 }
 
+/// Whether values of user stacks have room for frames of interpreted code. A module of an interface
+/// before 5 gives them none.
+pub fn in_values(options: &Options, module: u32) -> bool {
+    module >= 5 && interprets(options)
+}
+
+/// Whether user stacks have frames of interpreted code.
+fn interprets(options: &Options) -> bool {
+    !options.compile.no_interp && !options.is_on(Opt::Noloops) && by_table(options)
+}
+
 /// Whether user stacks are walked by tables.
 fn by_table(options: &Options) -> bool {
     options.get(Opt::Ustackmode) != Some(USTACKMODE_FP)
@@ -200,6 +213,7 @@ fn is_executed(program: &Program, is_it: impl Fn(&Instr) -> bool) -> bool {
 mod tests {
     use super::*;
     use dtrace_compiler::options::Setter;
+    use dtrace_uapi::ioctl::INTERFACE;
 
     fn compiled(text: &str) -> Program {
         let source = dtrace_compiler::source::Source::argument(text);
@@ -214,16 +228,18 @@ mod tests {
         let (mut stacks, mut options) = (Stacks::default(), Options::default());
         let walkers = |stacks: &mut Stacks, options: &Options, text| {
             let program = compiled(text);
-            let furnished = stacks.furnish(&program, options);
+            let furnished = stacks.furnish(&program, options, INTERFACE);
             stacks.add(&program, furnished.as_ref(), options);
             furnished.map(|furnished| furnished.walkers.len())
         };
-        // Recorded single addresses, kernel stacks and stacks as values have no frames of
-        // interpreted code.
-        for text in ["BEGIN { usym(arg0); stack(); }", "BEGIN { x = ustack(3); }"] {
-            assert_eq!(walkers(&mut stacks, &options, text), None);
-        }
+        // Recorded single addresses and kernel stacks have no frames of interpreted code.
+        let text = "BEGIN { usym(arg0); stack(); x = stack(3); }";
+        assert_eq!(walkers(&mut stacks, &options, text), None);
         let all = interp::walkers().len();
+        let value = compiled("BEGIN { x = ustack(3); }");
+        let furnished = |module| stacks.furnish(&value, &options, module);
+        assert!(furnished(INTERFACE).is_some_and(|program| program.walkers.len() == all));
+        assert!(furnished(4).is_none());
         let stack = "BEGIN { ustack(); }";
         assert_eq!(walkers(&mut stacks, &options, stack), Some(all));
         assert_eq!(walkers(&mut stacks, &options, stack), Some(0));
@@ -236,6 +252,8 @@ mod tests {
             options.set(name, Some(value), Setter::User).unwrap();
             let fresh = &mut Stacks::default();
             assert_eq!(walkers(fresh, &options, stack), None, "{name}");
+            let value = "BEGIN { x = ustack(3); }";
+            assert_eq!(walkers(fresh, &options, value), None, "{name}");
         }
     }
 

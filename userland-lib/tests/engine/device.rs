@@ -203,9 +203,12 @@ impl Device for EngineDevice {
 
     fn enable(&self, dof: &[u8]) -> io::Result<u32> {
         let enabling = Enabling::parse(dof).map_err(|reason| self.refuse(reason))?;
-        let pending = self
+        let mut pending = self
             .consumer
             .prepare(enabling.options(), enabling.clauses())
+            .map_err(|reason| self.refuse(reason))?;
+        pending
+            .add_walkers(enabling.walkers(), &self.consumer)
             .map_err(|reason| self.refuse(reason))?;
         let mut binding = self.consumer.binding();
         let mut made = Vec::new();

@@ -12,8 +12,8 @@ use std::{
 use dtrace::device::text;
 use dtrace_engine::frames::Frames;
 use dtrace_engine::{
-    BadAddr, Dentry, Kobject, Machine, Mount, Pause, Place, ProbeName, RwLock, Spots, TaskArgs,
-    Unplaced, UserWalk,
+    BadAddr, Dentry, Kobject, Machine, Mount, Pause, Place, ProbeName, RwLock, Spot, Spots,
+    TaskArgs, Unplaced, UserWalk,
 };
 use dtrace_uapi::ioctl::ProbeDesc;
 
@@ -31,7 +31,13 @@ pub struct Platform {
     pub now: Cell<u64>,
     /// The destructive actions that were executed.
     pub deeds: RefCell<Vec<String>>,
+    /// The walker of the frames of [`USER_STACK`], all of which are evaluators. If there is none,
+    /// the process has no stack.
+    pub walker: Cell<Option<u64>>,
 }
+
+/// The user stack of every firing, innermost frame first.
+pub const USER_STACK: [u64; 2] = [0x1100, 0x2200];
 
 /// The thread in which probes fire.
 #[derive(Clone, Copy)]
@@ -234,10 +240,17 @@ impl Machine for Firing<'_> {
     fn ustack(
         &self,
         _by: UserWalk,
-        _frames: &mut Frames<'_>,
-        _spots: Option<&mut Spots>,
+        frames: &mut Frames<'_>,
+        mut spots: Option<&mut Spots>,
         _from: Option<Pause>,
     ) -> Option<Pause> {
+        let walker = self.platform.walker.get()?;
+        for (n, pc) in USER_STACK.into_iter().enumerate() {
+            frames.put(pc);
+            if let Some(spots) = &mut spots {
+                spots.note(Spot::new(n as u32, pc, 0, None, 0), walker, |_| None);
+            }
+        }
         None
     }
 

@@ -17,6 +17,7 @@ mod declared;
 mod device;
 mod float;
 mod inferred;
+mod interpreted;
 mod json;
 mod language;
 mod machine;

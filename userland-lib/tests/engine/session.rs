@@ -14,6 +14,8 @@ use dtrace::{
     symbolizer::{Location, Symbolizer},
 };
 
+use dtrace_uapi::interp::Word;
+
 use super::{device::EngineDevice, STACK};
 
 /// Resolves the frames of [`STACK`].
@@ -31,6 +33,10 @@ impl Symbolizer for Symbols {
 
     fn user(&self, _pid: Option<u32>, _pc: u64) -> Option<Location> {
         None
+    }
+
+    fn interpreted(&self, _pid: u32, frame: Word) -> Option<String> {
+        Some(format!("line {}", frame.position))
     }
 }
 

@@ -190,6 +190,8 @@ pub struct Types<'w> {
     stacks: HashMap<u32, Ty>,
     /// Number of frames of `dt_stack_t` where a program names it.
     stack_frames: u32,
+    /// Whether types of stack values have room for frames of interpreted code.
+    has_stack_room: bool,
     model: DataModel,
     kernel: Kernel,
     processes: Processes,
@@ -210,6 +212,7 @@ impl<'w> Types<'w> {
             string_size: STRING_SIZE,
             stacks: HashMap::new(),
             stack_frames: STACKFRAMES_DEFAULT as u32,
+            has_stack_room: false,
             model: DataModel::default(),
             kernel: Kernel::default(),
             processes: Processes::default(),

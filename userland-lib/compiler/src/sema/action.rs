@@ -315,10 +315,15 @@ impl Sema<'_, '_> {
         let frames = frames.unwrap_or(unasked);
         check_frames(&call, Some(frames))?;
         let size = |value: u32| Expr::int(value.into(), Ty::UINT32_T, span);
-        let args = match subr {
-            Subr::Stack => vec![size(frames)],
-            _ => vec![size(frames), size(strings)],
-        };
+        let mut args = vec![size(frames)];
+        if subr == Subr::Ustack {
+            self.note_user_stack();
+            args.push(size(strings));
+        }
+        let room = self.state.types.stack_room(frames);
+        if room != 0 {
+            args.push(size(room));
+        }
         let ty = self.state.types.stack_of(frames);
         Ok(Some(Expr::new(hir::ExprKind::Call(subr, args), ty, span)))
     }

@@ -68,6 +68,7 @@ const fn optional(ret: Ty, params: &'static [Param]) -> Prototype {
 }
 
 const SIZE: Param = Param::Int(Ty::SIZE_T);
+const SIZE32: Param = Param::Int(Ty::UINT32_T);
 const ANY: Param = Param::Pointer;
 const WORD: Param = Param::Int(Ty::UINT64_T);
 const MUTEX: &[Param] = &[Param::Object("mutex", "struct mutex *")];
@@ -141,8 +142,8 @@ fn prototype_of(subr: Subr) -> Prototype {
         Subr::Strip => prototype(Ty::VOID_POINTER, &[ANY, Int(Ty::INT)]),
         // Programs cannot name these. The compiler makes the calls.
         Subr::Outside => prototype(Ty::VOID_POINTER, &[Int(Ty::INT64_T)]),
-        Subr::Stack => prototype(Ty::STACK, &[Int(Ty::UINT32_T)]),
-        Subr::Ustack => prototype(Ty::STACK, &[Int(Ty::UINT32_T), Int(Ty::UINT32_T)]),
+        Subr::Stack => optional(Ty::STACK, &[SIZE32, SIZE32]),
+        Subr::Ustack => optional(Ty::STACK, &[SIZE32, SIZE32, SIZE32]),
         Subr::LdAdd | Subr::LdSub | Subr::LdMul | Subr::LdDiv => {
             prototype(Ty::LONG_DOUBLE, &[ANY, ANY])
         }

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Types of undeclared integer variables and of the keys of aggregations.
+//! Types of undeclared integer variables, of the keys of aggregations, and of stack values.
 //!
 //! An undeclared integer variable has 64 bits, so that no value assigned to it is truncated.
 //! Whether it is signed, and as which type it is shown, follows from all assignments to it in all
 //! programs of a compiler: C's conversions join the types of the values. Code generated before the
 //! last assignment is known may be wrong. [`Inferred`] therefore notes what it has learned, and the
 //! [compiler](crate::compile) starts again with that. Types only grow, so this ends.
+//!
+//! So do the types of stack values: if a program makes a value of a user stack, they all have room
+//! for frames of interpreted code.
 
 use super::variable::Table;
 use super::Sema;
@@ -23,6 +26,8 @@ pub(crate) struct Inferred {
     /// By aggregation and index of the key: the type as which the key is shown, and whether it has
     /// 64 bits whatever that type is.
     keys: HashMap<(String, usize), (Ty, bool)>,
+    /// Whether stack values have room for frames of interpreted code.
+    stack_room: bool,
     /// Whether something was learned since the last call of [`Inferred::take_changed`].
     changed: bool,
 }
@@ -48,10 +53,13 @@ impl Inferred {
         }
     }
 
-    /// Gives existing variables the types learned since they were added. Returns whether a type
-    /// changed.
+    /// Gives existing variables the types learned since they were added, and stack values the room
+    /// that they need. Returns whether a type changed.
     pub(super) fn apply(&self, variables: &mut Table, types: &mut Types<'_>) -> bool {
-        let mut changed = false;
+        let mut changed = self.stack_room && !types.has_stack_room() && types.has_stacks();
+        if self.stack_room {
+            types.set_stack_room();
+        }
         for ((scope, name), ty) in &self.variables {
             changed |= variables.widen(*scope, name, types.inferred(*ty));
         }
@@ -65,6 +73,14 @@ impl Inferred {
 }
 
 impl Sema<'_, '_> {
+    /// Notes that a user stack is a value.
+    pub(super) fn note_user_stack(&mut self) {
+        if self.settings.interpreted && !self.state.types.has_stack_room() {
+            self.state.inferred.stack_room = true;
+            self.state.inferred.changed = true;
+        }
+    }
+
     /// Notes that the variable `place` is assigned a value of type `ty`. Has no effect on declared
     /// variables.
     pub(super) fn note_type(&mut self, place: &Place, ty: Ty) {
