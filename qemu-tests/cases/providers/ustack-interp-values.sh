@@ -1,0 +1,64 @@
+# SPDX-FileCopyrightText: The DTrace for Linux authors
+# SPDX-License-Identifier: MIT OR Apache-2.0
+#
+# @limit: 120
+# Stacks that are values have the frames of interpreted code that the action shows.
+call='syscall::getppid:entry /pid == $target/'
+# Prints the frames in brackets, and `eval` for each frame of the evaluator.
+frames() { sed -nE '/^ *\[ .* \/usr\/lib/d; s/^ *\[ (.*) \]$/\1/; s#/tmp/##; s/^ *python3[^`]*`_PyEval_EvalFrameDefault.*/eval/; /^(eval|[^ ].* [^ ]*\.py:[0-9]+)$/p' "$@" | paste -sd' ' | sed 's/ eval/\neval/g'; }
+
+cat >/tmp/chain.py <<'end'
+import os, sys
+
+def down(n):
+    if n == 0:
+        os.getppid()
+    else:
+        down(n - 1)
+
+class Handler:
+    def key(self, x):
+        down(2)
+        return x
+
+def numbers(handler):
+    # C calls back: an evaluator of its own.
+    yield sorted([1], key=handler.key)
+
+def one():
+    down(0)
+
+def other():
+    down(0)
+
+if sys.argv[1] == 'deep':
+    down(40)
+elif sys.argv[1] == 'keys':
+    for n in range(3): one()
+    other()
+else:
+    for x in numbers(Handler()):
+        pass
+end
+echo 'a variable, printed when the call returns'
+dtrace -qn "$call"' { self->at = ustack(40); self->seen = 1; printf("action"); ustack(40); }
+syscall::getppid:return /self->seen/ { printf("value%k", self->at); }' -c 'python3 /tmp/chain.py call' >/tmp/out
+sed -n '/^value$/,$p' /tmp/out | frames
+awk '/^(action|value)$/ { half++; next } NF { sub(/^ */, ""); text[half] = text[half] $0 "\n" }
+	END { print (text[1] == text[2] && text[1] != "") ? "the same" : "not the same:\n" text[1] "then\n" text[2] }' /tmp/out
+echo 'keys'
+dtrace -qn "$call"' { x = ustack(30); @[x] = count(); }' -c 'python3 /tmp/chain.py keys' | frames | sort -u
+echo 'printed by trace'
+dtrace -qn "$call"' { trace(ustack(40)); x = ustack(40); trace(x); }' -c 'python3 /tmp/chain.py call' | grep -c 'Handler.key'
+dtrace -O json -qn "$call"' { x = ustack(40); trace(x); }' -c 'python3 /tmp/chain.py call' | grep -o '"interpreted":"down ' | wc -l
+# Behind eight frames there is room for 16.
+echo 'room'
+dtrace -qn "$call"' { x = ustack(8); trace(x); }' -c 'python3 /tmp/chain.py deep' | grep -c 'down /tmp/chain.py:7'
+echo 'the members are those of the native frames'
+dtrace -qn "$call"' { x = ustack(60); printf("%d %d %d\n", x.depth == ustackdepth, x.addrs[x.depth], sizeof (x.addrs) / 8); }' -c 'python3 /tmp/chain.py call'
+echo 'a kernel stack has the same type'
+dtrace -qn "$call"' { x = stack(); x = ustack(); x = stack(); printf("%k", x); }' -c 'python3 /tmp/chain.py call' | grep -c '\['
+echo 'off'
+for option in ustackinterp=off ustackmode=fp noloops; do
+	dtrace -x $option -qn "$call"' { x = ustack(40); trace(x); }' -c 'python3 /tmp/chain.py call' | grep -c '\[ '
+done
