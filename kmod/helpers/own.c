@@ -427,12 +427,17 @@ void dtrace_own_set(struct dtrace_carrier **all, size_t count, struct dtrace_pat
 /* The process that traces a thread of a memory by ptrace(); 0: there is none. */
 pid_t dtrace_debugger_of(struct mm_struct *mm)
 {
-	struct task_struct *process, *thread;
+	struct task_struct *process, *thread, *tracer;
 
 	guard(rcu)();
-	for_each_process_thread(process, thread)
-		if (READ_ONCE(thread->ptrace) && READ_ONCE(thread->mm) == mm)
-			return rcu_dereference(thread->parent)->tgid;
+	for_each_process_thread(process, thread) {
+		if (!READ_ONCE(thread->ptrace) || READ_ONCE(thread->mm) != mm)
+			continue;
+		tracer = rcu_dereference(thread->parent);
+		/* One that is ending lets its threads go soon. */
+		if (atomic_read(&tracer->signal->live))
+			return tracer->tgid;
+	}
 	return 0;
 }
 

@@ -206,7 +206,8 @@ static int dtrace_carrier_hit(struct uprobe_consumer *consumer, struct pt_regs *
 
 static void dtrace_carrier_register(struct dtrace_carrier *carrier)
 {
-	if (carrier->uncarried || (carrier->kept && !carrier->joins)) {
+	/* A member's counter would keep others from the instruction. */
+	if (carrier->uncarried || (carrier->kept && (!carrier->joins || carrier->counter))) {
 		carrier->error = -EOPNOTSUPP;
 		return;
 	}

@@ -283,12 +283,14 @@ static bool dtrace_trap_is_wanted(struct dtrace_carrier *carrier)
 {
 	pid_t coverer = READ_ONCE(carrier->coverer), heir;
 
+	/* The debugger has just taken its own away: the program comes again. */
+	if (!coverer)
+		return false;
 	if (dtrace_is_ptraced() || dtrace_coverer_lives(carrier))
 		return true;
 	heir = dtrace_debugger_of(carrier->spot.mm);
 	/* If another debugger has written one meanwhile, the program comes again. */
-	cmpxchg(&carrier->coverer, coverer, heir);
-	return heir;
+	return cmpxchg(&carrier->coverer, coverer, heir) == coverer && heir;
 }
 
 /*

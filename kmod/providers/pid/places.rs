@@ -659,7 +659,8 @@ impl More {
             // The probe was made by this order.
             return Ok(true);
         };
-        if self.displaced.contains(&at) {
+        // The order may name a probe twice.
+        if self.displaced.contains(&at) || self.joined.contains(&at) {
             return Ok(true);
         }
         let is_theirs = order.payer.user().is_none() && made.is_users(&watched.shares);

@@ -118,7 +118,10 @@ impl Watched {
             return;
         }
         for place in bare {
-            place.counter = 0;
+            let counted = core::mem::take(&mut place.counter);
+            if counted != 0 {
+                place.site.marks().miss_counted(counted);
+            }
             place.carrier = place.breakpoint(traps, process, 0).ok();
         }
         // Places that still have none lose their firings; their consumers are told.
@@ -276,12 +279,13 @@ pub(super) fn arm(
     // lose it for that reason. Nor does it count where a member says.
     let is_to_be_free = place.is_kept && !wish.is_kept;
     leave(place.carrier.take_if(|carrier| carrier.is_lost()));
-    if place.carrier.is_some() && is_to_count && !is_to_be_free {
-        // Uprobes refuse all others at an instruction that do not count where the first does.
-        if wish.is_kept && !place.is_kept {
+    if is_to_count && !is_to_be_free {
+        // Uprobes refuse all others at an instruction that do not count where the first does. A
+        // lost breakpoint of others is theirs as well, and so is what replaces it.
+        if wish.is_kept && !place.is_kept && place.armed > 0 {
             return Err(EBUSY);
         }
-        if place.counter != 0 {
+        if place.carrier.is_some() && place.counter != 0 {
             return Err(EEXIST);
         }
     }

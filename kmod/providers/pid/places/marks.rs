@@ -89,9 +89,13 @@ impl Marks {
         live.find_map(|(other, mark)| (other.id() == probe.id()).then_some(mark))
     }
 
-    /// Whether probes are known here, and none has a counter.
+    /// Whether probes are known here, and none has a counter. What members say matters only if
+    /// nobody else says anything.
     pub fn are_uncounted(&self) -> bool {
-        self.iter().next().is_some() && self.iter().all(|marked| marked.mark.semaphore == 0)
+        let is_users = self.iter().all(|marked| marked.is_users);
+        let of_them = self.iter().filter(|marked| marked.is_users == is_users);
+        let mut known = of_them.peekable();
+        known.peek().is_some() && known.all(|marked| marked.mark.semaphore == 0)
     }
 
     /// Forgets for which probes an earlier order has claimed entries.
