@@ -20,7 +20,7 @@ traces() {
 	"$@" leaderless >/tmp/said & its=$!
 	until_line ready /tmp/said
 	"$@" dtrace -qs /tmp/leaderless.d -p "$its" >/tmp/seen 2>&1 &
-	until_line 'begun\|dtrace:' /tmp/seen
+	until_line 'begun|dtrace:' /tmp/seen
 	kill -USR1 "$its"
 	wait
 	grep -h . /tmp/said /tmp/seen | grep -v 'ready\|begun'

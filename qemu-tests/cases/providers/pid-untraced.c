@@ -2,16 +2,13 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * A debugger with a breakpoint that threads meet which it does not trace: pid-untraced thread|memory.
- *
- * With `thread` it traces the program's second thread alone, with `memory` none: it writes to
- * /proc/PID/mem. The program has a handler for the signal of the breakpoint, which does what the
- * instruction would have done. The debugger writes its breakpoint when /tmp/cover exists.
+ * A debugger with a breakpoint that a thread meets which it does not trace: it traces the program's
+ * second thread alone. The program has a handler for the signal of the breakpoint, which does what
+ * the instruction would have done. The debugger writes its breakpoint when /tmp/cover exists.
  */
 
 #define _GNU_SOURCE
 #include <err.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -164,30 +161,12 @@ static void debug_thread(pid_t id)
 	printf("met %d\n", met);
 }
 
-static void debug_memory(pid_t pid)
-{
-	unsigned char saved = 0, breakpoint = 0xcc;
-	char path[64];
-	int memory;
-
-	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
-	memory = open(path, O_RDWR);
-	if (memory < 0 || pread(memory, &saved, 1, (long)work) != 1 || pwrite(memory, &breakpoint, 1, (long)work) != 1)
-		err(1, "%s", path);
-	printf("found %02x\n", saved);
-	reach(WRITTEN);
-	await(AGAIN);
-	if (pwrite(memory, &saved, 1, (long)work) != 1)
-		err(1, "%s", path);
-	close(memory);
-}
-
-int main(int argc, char **argv)
+int main(void)
 {
 	pid_t pid;
 
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (argc < 2 || shared == MAP_FAILED)
+	if (shared == MAP_FAILED)
 		return 1;
 	pid = fork();
 	if (!pid)
@@ -197,10 +176,7 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	while (access("/tmp/cover", F_OK))
 		usleep(10000);
-	if (!strcmp(argv[1], "thread"))
-		debug_thread(shared->second);
-	else
-		debug_memory(pid);
+	debug_thread(shared->second);
 	fflush(stdout);
 	reach(RESTORED);
 	waitpid(pid, NULL, 0);

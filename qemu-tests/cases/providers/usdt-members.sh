@@ -13,7 +13,7 @@ enables() {
 	local name=$1 pid=$2 program=$3
 	shift 3
 	"$@" dtrace -qn "$program"' BEGIN { printf("begun\n"); }' -p "$pid" >"/tmp/$name" 2>&1 &
-	until_line 'begun\|dtrace:' "/tmp/$name"
+	until_line 'begun|dtrace:' "/tmp/$name"
 }
 his() { enables his "$its" 'work$target:junk::passed { printf("member %d\n", arg0); }' $member; }
 ours() { enables ours "$its" 'work$target:usdt-dof::passed { printf("root %s\n", copyinstr(arg0)); }'; }
