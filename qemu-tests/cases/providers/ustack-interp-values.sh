@@ -55,10 +55,11 @@ dtrace -O json -qn "$call"' { x = ustack(40); trace(x); }' -c 'python3 /tmp/chai
 echo 'room'
 dtrace -qn "$call"' { x = ustack(8); trace(x); }' -c 'python3 /tmp/chain.py deep' | grep -c 'down /tmp/chain.py:7'
 echo 'the members are those of the native frames'
-dtrace -qn "$call"' { x = ustack(60); printf("%d %d %d\n", x.depth == ustackdepth, x.addrs[x.depth], sizeof (x.addrs) / 8); }' -c 'python3 /tmp/chain.py call'
+dtrace -qn "$call"' { x = ustack(60); printf("%d %d %d\n", x.depth == ustackdepth, x.addrs[x.depth], sizeof (x.addrs) / 8); }' -c 'python3 /tmp/chain.py call' | grep .
 echo 'a kernel stack has the same type'
 dtrace -qn "$call"' { x = stack(); x = ustack(); x = stack(); printf("%k", x); }' -c 'python3 /tmp/chain.py call' | grep -c '\['
 echo 'off'
 for option in ustackinterp=off ustackmode=fp noloops; do
 	dtrace -x $option -qn "$call"' { x = ustack(40); trace(x); }' -c 'python3 /tmp/chain.py call' | grep -c '\[ '
 done
+rm /tmp/chain.py /tmp/out

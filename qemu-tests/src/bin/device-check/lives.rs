@@ -9,7 +9,7 @@ use crate::withdrawn::{is_traced, PROBE};
 use crate::{done, open};
 use dtrace::device::{DevDtrace, Device};
 use std::os::unix::process::parent_id;
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// How long the consumer may be without a sign of life: the module's parameter `deadman_timeout`.
@@ -20,10 +20,11 @@ struct Hog(Child);
 
 impl Hog {
     fn start() -> Result<Self, String> {
-        // Each of the commands executes the next one, so the child is the program.
+        // Each of the commands executes the next one, so the child is the program. None makes the
+        // call that is traced: a shell would.
         let hog = Command::new("taskset")
-            .args(["-c", "1", "chrt", "-f", "10"])
-            .args(["sh", "-c", "while :; do :; done"])
+            .args(["-c", "1", "chrt", "-f", "10", "yes"])
+            .stdout(Stdio::null())
             .spawn();
         Ok(Self(hog.map_err(|error| format!("taskset: {error}"))?))
     }
