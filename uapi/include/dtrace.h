@@ -419,9 +419,10 @@ struct dtrace_difvar {
 };
 
 /*
- Header of a stack that is a value in D (`dt_stack_t`). The addresses follow, 8 bytes each,
- innermost first. The rest of the memory is zero, except for a `STACK_LOST` directly behind the
- last address.
+ Header of a stack that is a value in D (`dt_stack_t`). Room for as many addresses follows as the
+ type says, 8 bytes each, innermost first. The rest of that room is zero, except for a
+ `STACK_LOST` directly behind the last address. Behind it may be room for frames of interpreted
+ code, each a `Word`; the rest of that is zero as well.
  */
 struct dtrace_stackhead {
   /*
@@ -1337,13 +1338,15 @@ enum dif_subr {
    */
   DIF_SUBR_OUTSIDE = 204,
   /*
-   `stack as a value`: `dt_stack_t(uint32_t)`: the kernel stack with at most that many frames.
-   The result, a `StackHead` and the frames, is in scratch memory.
+   `stack as a value`: `dt_stack_t(uint32_t, [uint32_t])`: the kernel stack with at most that
+   many frames. The result, a `StackHead` and the frames, is in
+   scratch memory. It ends with as many further words, all zero, as the second argument says.
    */
   DIF_SUBR_STACK = 205,
   /*
-   `user stack as a value`: `dt_stack_t(uint32_t, uint32_t)`: the same for the user stack; the
-   second argument is `strsz`.
+   `user stack as a value`: `dt_stack_t(uint32_t, uint32_t, [uint32_t])`: the same for the user
+   stack; the second argument is `strsz`. The further words, up to
+   `WORDS_MAX`, are frames of interpreted code, then zeros.
    */
   DIF_SUBR_USTACK = 206,
   /*
@@ -3226,9 +3229,10 @@ struct dtrace_interp_frame {
  module, and a newer command works with an older module as far as that module goes. One
  exception: since 3, frames of interpreted code directly follow the addresses of a stack. If the
  command or the module is older, such frames are not shown or are shown as numbers. 4 adds
- `RETRACT` and `Status::unanswered`.
+ `RETRACT` and `Status::unanswered`. Since 5, `Subr::Stack` and
+ `Subr::Ustack` take the room for frames of interpreted code.
  */
-#define DTRACE_INTERFACE 4
+#define DTRACE_INTERFACE 5
 
 /*
  Type of the ioctls of `/dev/dtrace`.
