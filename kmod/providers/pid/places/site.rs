@@ -17,6 +17,7 @@ use crate::framework::quota::Debt;
 use crate::framework::{any_reads_user, fire, lose, miss, rehearse};
 use crate::framework::{Args, Ear, FireArgs, Listeners, Probe, ProbeRef};
 use crate::sys::arch::program::{Instruction, Leaving, Step, Stored, SLOT};
+use crate::sys::births;
 use crate::sys::breakpoint::{Hit, Rest, Restarts, Slot, Stopped};
 use crate::sys::faults::{self, Span, Use};
 use crate::sys::process::Text;
@@ -641,7 +642,11 @@ impl Hit for At {
             return false;
         }
         site.ahead(Fired::Nothing, &mut stopped);
-        site.fired.note(Fired::All, stopped.regs());
+        // Nobody steps a thread over the instruction that is not traced, so it need not come again;
+        // a later call with the same registers would be taken for that.
+        if births::is_ptraced() {
+            site.fired.note(Fired::All, stopped.regs());
+        }
         true
     }
 
