@@ -4,17 +4,16 @@
 # @limit: 60
 # A process whose first thread has ended while another runs: it has probes, and its addresses have
 # names.
-. ./traced
 cat >/tmp/leaderless.d <<'end'
 pid$target:a.out:work:entry { @calls = count(); @[ufunc(uregs[R_RIP])] = count(); }
 pid$target:a.out:work:return { @returns = count(); }
 BEGIN { printf("begun\n"); }
 END { printa("calls %@d\n", @calls); printa("returns %@d\n", @returns); printa("%A %@d\n", @); }
 end
-leaderless >/tmp/said & its=$!
-until_line ready /tmp/said
+first-thread-ends wait >/tmp/said & its=$!
+await ready /tmp/said
 dtrace -qs /tmp/leaderless.d -p "$its" >/tmp/seen 2>&1 &
-until_line 'begun|dtrace:' /tmp/seen
+await 'begun|dtrace:' /tmp/seen
 kill -USR1 "$its"
 wait
 grep -h . /tmp/said /tmp/seen | grep -v 'ready\|begun'

@@ -3,42 +3,17 @@
 #
 # @limit: 120
 # Stacks that are values have the frames of interpreted code that the action shows.
-call='syscall::getppid:entry /pid == $target/'
-# Prints the frames in brackets, and `eval` for each frame of the evaluator.
-frames() { sed -nE '/^ *\[ .* \/usr\/lib/d; s/^ *\[ (.*) \]$/\1/; s#/tmp/##; s/^ *python3[^`]*`_PyEval_EvalFrameDefault.*/eval/; /^(eval|[^ ].* [^ ]*\.py:[0-9]+)$/p' "$@" | paste -sd' ' | sed 's/ eval/\neval/g'; }
-
-cat >/tmp/chain.py <<'end'
-import os, sys
-
-def down(n):
-    if n == 0:
-        os.getppid()
-    else:
-        down(n - 1)
-
-class Handler:
-    def key(self, x):
-        down(2)
-        return x
-
-def numbers(handler):
-    # C calls back: an evaluator of its own.
-    yield sorted([1], key=handler.key)
-
+. ./python-chain
+cat >/tmp/keys.py <<'end'
+import os
+def down():
+    os.getppid()
 def one():
-    down(0)
-
+    down()
 def other():
-    down(0)
-
-if sys.argv[1] == 'deep':
-    down(40)
-elif sys.argv[1] == 'keys':
-    for n in range(3): one()
-    other()
-else:
-    for x in numbers(Handler()):
-        pass
+    down()
+for n in range(3): one()
+other()
 end
 echo 'a variable, printed when the call returns'
 dtrace -qn "$call"' { self->at = ustack(40); self->seen = 1; printf("action"); ustack(40); }
@@ -47,7 +22,7 @@ sed -n '/^value$/,$p' /tmp/out | frames
 awk '/^(action|value)$/ { half++; next } NF { sub(/^ */, ""); text[half] = text[half] $0 "\n" }
 	END { print (text[1] == text[2] && text[1] != "") ? "the same" : "not the same:\n" text[1] "then\n" text[2] }' /tmp/out
 echo 'keys'
-dtrace -qn "$call"' { x = ustack(30); @[x] = count(); }' -c 'python3 /tmp/chain.py keys' | frames | sort -u
+dtrace -qn "$call"' { x = ustack(30); @[x] = count(); }' -c 'python3 /tmp/keys.py' | frames | sort -u
 echo 'printed by trace'
 dtrace -qn "$call"' { trace(ustack(40)); x = ustack(40); trace(x); }' -c 'python3 /tmp/chain.py call' | grep -c 'Handler.key'
 dtrace -O json -qn "$call"' { x = ustack(40); trace(x); }' -c 'python3 /tmp/chain.py call' | grep -o '"interpreted":"down ' | wc -l
@@ -62,4 +37,4 @@ echo 'off'
 for option in ustackinterp=off ustackmode=fp noloops; do
 	dtrace -x $option -qn "$call"' { x = ustack(40); trace(x); }' -c 'python3 /tmp/chain.py call' | grep -c '\[ '
 done
-rm /tmp/chain.py /tmp/out
+rm /tmp/chain.py /tmp/keys.py /tmp/out

@@ -3,43 +3,7 @@
 #
 # @limit: 120
 # Frames of interpreted code appear below the interpreter's own frame.
-call='syscall::getppid:entry /pid == $target/'
-# Prints the frames in brackets, and `eval` for each frame of the evaluator.
-frames() { sed -nE '/^ +\[ .* \/usr\/lib/d; s/^ +\[ (.*) \]$/\1/; s#/tmp/##; s/^ +python3[^`]*`_PyEval_EvalFrameDefault.*/eval/; /^(eval|[^ ].*)$/p' "$@" | paste -sd' ' | sed 's/ eval/\neval/g'; }
-
-cat >/tmp/chain.py <<'end'
-import os, sys, threading
-
-def down(n):
-    if n == 0:
-        os.getppid()
-    else:
-        down(n - 1)
-
-class Handler:
-    def key(self, x):
-        down(2)
-        return x
-
-def numbers(handler):
-    # C calls back: an evaluator of its own.
-    yield sorted([1], key=handler.key)
-
-def grüße():
-    for x in numbers(Handler()):
-        pass
-
-if sys.argv[1] == 'threads':
-    def other():
-        down(0)
-    thread = threading.Thread(target=other)
-    thread.start()
-    thread.join()
-elif sys.argv[1] == 'deep':
-    down(40)
-else:
-    grüße()
-end
+. ./python-chain
 echo 'a generator, and a function that C calls'
 dtrace -qn "$call { ustack(40); }" -c 'python3 /tmp/chain.py call' | frames
 echo 'an evaluator that has just begun, and the specialized call of a class'
