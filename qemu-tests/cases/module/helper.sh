@@ -4,8 +4,7 @@
 # @limit: 120
 # Neither open files of the programs' device nor registered probes keep the module loaded. Also
 # tests the paths of the devices.
-until_line() { await "$1" "$2"; }
-ready() { : >/tmp/helper; "$@" >/tmp/helper & until_line ready /tmp/helper; }
+ready() { : >/tmp/helper; "$@" >/tmp/helper & await ready /tmp/helper; }
 module=$(cat /run/vm/module)
 
 ready helper-files

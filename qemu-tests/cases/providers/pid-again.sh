@@ -11,20 +11,20 @@ listed() { dtrace -l -n 'pid*:::' 2>/dev/null | awk -v of=pid$number '$2 == of {
 # A waiting process stands for what the consumer traces besides, which continues.
 pid-work wait >/tmp/other &
 other=$!
-until_line ready /tmp/other
+await ready /tmp/other
 
 # begin WORD...: starts another process with the ID, which waits for SIGUSR1.
 begin() {
 	: >/tmp/out
 	as-pid $number "$@" >/tmp/out &
 	process=$!
-	until_line ready /tmp/out
+	await ready /tmp/out
 }
 # trace D: traces both.
 trace() {
 	dtrace -x switchrate=10hz -Zqn "BEGIN { printf(\"begun\n\"); } $1" -p $number -p $other >/tmp/traced 2>&1 &
 	tracer=$!
-	until_line begun /tmp/traced
+	await begun /tmp/traced
 }
 over() {
 	kill -TERM $tracer

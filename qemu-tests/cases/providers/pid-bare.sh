@@ -4,7 +4,6 @@
 # @limit: 120
 # @debug: quick
 # Code that is in no file: code that a program has created, and the kernel's code for programs.
-. ./traced
 
 # made OFFSETS WORD...: runs the program, with probes at the instructions at these offsets in the
 # code that it has created.
@@ -13,7 +12,7 @@ made() {
 	shift
 	echo "$*"
 	pid-bare "${first[@]}" wait "$@" >/tmp/out &
-	until_line at /tmp/out
+	await at /tmp/out
 	at=$(sed -n 's/^at //p' /tmp/out)
 	for offset in $offsets; do probes+="${probes:+,}pid\$target:anon:-:$(printf '%x' $((0x$at + offset)))"; done
 	dtrace -wqn "$probes { @[strtoll(probename, 16) - 0x$at] = count(); }
@@ -37,7 +36,7 @@ made '8 12' run replace
 # The code of the first tracing is remembered for as long as any traced program runs.
 echo 'other code at one address'
 pid-bare wait run other wait run >/tmp/out &
-until_line at /tmp/out
+await at /tmp/out
 at=$(sed -n 's/^at //p' /tmp/out)
 one="pid\$target:anon:-:$(printf '%x' $((0x$at + 8)))"
 dtrace -wqn "BEGIN { system(\"kill -USR1 %d\", \$target); } $one /++n == 100/ { exit(0); }" -p $! 2>&1 | grep .

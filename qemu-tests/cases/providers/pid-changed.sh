@@ -4,7 +4,6 @@
 # @limit: 150
 # Files that change while a program that has mapped them is traced: they are written to, truncated,
 # or replaced, before or after probes are placed. The program behaves as it does untraced.
-. ./traced
 dir=/tmp/changed
 mkdir -p $dir
 from=$(dirname "$(readlink -f "$(command -v pid-loader)")")
@@ -16,7 +15,7 @@ begin() {
 	: >/tmp/out
 	$dir/pid-loader "$@" >/tmp/out &
 	process=$!
-	until_line ready /tmp/out
+	await ready /tmp/out
 }
 again() { kill -USR1 $process; }
 # at: the file offset of the instruction in greet() that adds one. write HEX: changes the number

@@ -5,7 +5,6 @@
 # Children come and go: for each, the descriptions are registered with the kernel, 1,024 at most,
 # and those of children that have exited are removed. Here are 140 children and eight descriptions.
 # A child that was not held until its probes were created may be missing.
-. ./traced
 of() { printf 'pid$target:a.out:%s:entry' "$1"; shift; printf ',pid$target:a.out:%s:entry' "$@"; }
 
 # shellcheck disable=SC2046

@@ -16,7 +16,7 @@ t 'several, of different programs' -qn 'pid*:a.out:grow:entry,pid*:a.out:main:en
 	-c 'pid-work grow' -c 'pid-loader open'
 pid-work wait grow >/tmp/out &
 one=$!
-until_line ready /tmp/out
+await ready /tmp/out
 dtrace -qn 'pid*:a.out:grow:entry { @[pid == $target] = count(); } BEGIN { printf("%d\n", $target == '$one'); system("kill -USR1 '$one'"); }' \
 	-wp $one -c 'pid-work grow' 2>&1 | LC_ALL=C sort # either may print first
 wait $one
@@ -25,7 +25,7 @@ echo 'those that somebody else makes'
 dtrace -Zqn 'pid*:pid-work:grow:entry { @ = count(); } BEGIN { printf("begun\n"); } END { printa("%@d\n", @); }
 	proc:::exit /execname == "pid-work"/ { exit(0); }' >/tmp/traced &
 tracer=$!
-until_line begun /tmp/traced
+await begun /tmp/traced
 dtrace -qn 'pid$target:a.out:grow:entry,pid$target:a.out:fib:entry { @[probefunc] = count(); }' -c 'pid-work grow fib'
 wait $tracer
 cat /tmp/traced
@@ -52,7 +52,7 @@ cat /tmp/traced
 echo 'several, of which the second comes first'
 pid-work wait grow >/tmp/out &
 one=$!
-until_line ready /tmp/out
+await ready /tmp/out
 dtrace -qn 'BEGIN { system("kill -USR1 '$one'"); } pid*:a.out:main:entry,pid*:a.out:grow:entry { @[probemod, probefunc, pid == $target] = count(); }' \
 	-w -W pid-loader -p $one -c 'pid-work fib' -W pid-work -W pid-work >/tmp/traced 2>&1 &
 tracer=$!

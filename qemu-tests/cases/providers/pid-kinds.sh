@@ -51,7 +51,7 @@ echo 'two processes of one number'
 two='pid-work wait sum'
 unshare -pf --mount-proc dtrace -qn "$calls"' BEGIN { printf("begun\n"); }' -wc "$two" >/tmp/first 2>&1 &
 first=$!
-until_line begun /tmp/first
+await begun /tmp/first
 unshare -pf --mount-proc dtrace -x switchrate=1hour -qn "$calls" -c 'pid-work sum' 2>&1 | grep -o 'failed.*'
 pkill -USR1 pid-work
 wait $first

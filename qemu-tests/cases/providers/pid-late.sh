@@ -24,7 +24,7 @@ t 'a function that it has not' -Zqn 'pid$target:late.so:great:entry' -c 'pid-loa
 beside() {
 	dtrace -qn 'fbt::uprobe_register:entry { @ = count(); } BEGIN { printf("begun\n"); } END { printa("registered %@d\n", @); }' >/tmp/registered &
 	counter=$!
-	until_line begun /tmp/registered
+	await begun /tmp/registered
 	t 'beside a probe at the same instruction' -Zqn 'pid$target:late.so:greet:return { printf("%d ", arg1); }
 		pid$target:ld-linux-x86-64:_dl_debug_state:entry { n++; } END { printf("%s", n >= 2 ? "seen" : "not seen"); }' -c 'pid-loader open call close'
 	kill $counter
@@ -39,17 +39,17 @@ echo Y >/sys/module/dtrace/parameters/own_breakpoints
 echo 'its probes go with it'
 pid-loader wait open call wait close wait open call >/tmp/out &
 target=$!
-until_line ready /tmp/out
+await ready /tmp/out
 dtrace -x temporal -Zqn 'pid$target:late.so:greet:entry { printf("%d ", arg0); } BEGIN { printf("begun\n"); }' -x switchrate=10hz -p $target >/tmp/traced 2>&1 &
 tracer=$!
-until_line begun /tmp/traced
+await begun /tmp/traced
 list() { dtrace -ln 'pid*:late.so::' 2>/dev/null | awk '{ print $3, $4, $5 }'; }
 list
 kill -USR1 $target
-until_line 7 /tmp/traced
+await 7 /tmp/traced
 list
 kill -USR1 $target
-until_line 200 /tmp/traced
+await 200 /tmp/traced
 list
 kill -USR1 $target
 wait $target $tracer
@@ -58,11 +58,11 @@ cat /tmp/traced
 echo 'beside a debugger'
 strace -f -o /tmp/strace pid-loader wait open call close >/tmp/out &
 strace=$!
-until_line ready /tmp/out
+await ready /tmp/out
 target=$(pgrep -x pid-loader)
 dtrace -x temporal -Zqn 'pid$target:late.so:greet:entry { printf("%d ", arg0); } BEGIN { printf("begun\n"); }' -p "$target" >/tmp/traced 2>&1 &
 tracer=$!
-until_line begun /tmp/traced
+await begun /tmp/traced
 kill -USR1 "$target"
 wait $strace $tracer
 cat /tmp/traced
@@ -71,13 +71,13 @@ grep -c 'late.so' /tmp/strace
 echo 'a consumer that does not answer'
 pid-loader wait open call close done >/tmp/out &
 target=$!
-until_line ready /tmp/out
+await ready /tmp/out
 dtrace -Zqn 'pid$target:late.so:greet:entry { printf("%d ", arg0); } BEGIN { printf("begun\n"); }' -p $target >/tmp/traced 2>&1 &
 tracer=$!
-until_line begun /tmp/traced
+await begun /tmp/traced
 kill -STOP $tracer
 kill -USR1 $target
-until_line done /tmp/out
+await done /tmp/out
 kill -CONT $tracer
 wait $target $tracer
 cat /tmp/out /tmp/traced
@@ -85,10 +85,10 @@ cat /tmp/out /tmp/traced
 echo 'one that is killed'
 pid-loader wait open call close done >/tmp/out &
 target=$!
-until_line ready /tmp/out
+await ready /tmp/out
 dtrace -Zqn 'pid$target:late.so:greet:entry { } BEGIN { printf("begun\n"); }' -p $target >/tmp/traced 2>&1 &
 tracer=$!
-until_line begun /tmp/traced
+await begun /tmp/traced
 kill -STOP $tracer
 kill -USR1 $target
 sleep 0.3
@@ -99,10 +99,10 @@ cat /tmp/out
 echo 'a target that is killed'
 pid-loader wait open >/tmp/out &
 target=$!
-until_line ready /tmp/out
+await ready /tmp/out
 dtrace -Zqn 'pid$target:late.so:greet:entry { } BEGIN { printf("begun\n"); }' -p $target >/tmp/traced 2>&1 &
 tracer=$!
-until_line begun /tmp/traced
+await begun /tmp/traced
 kill -STOP $tracer
 kill -USR1 $target
 sleep 0.3

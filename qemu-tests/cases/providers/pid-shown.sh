@@ -4,7 +4,6 @@
 # @limit: 60
 # The core of a program that has executed an instruction out of line shows the instruction's own
 # address; a program that may make nothing executable is traced as others are.
-. ./traced
 loads=$(pid-shown where)
 calls='pid$target:a.out:loads:entry { @ = count(); } BEGIN { printf("begun\n"); } END { printa("%@d\n", @); }'
 
@@ -25,9 +24,9 @@ rm -f /tmp/core*
 
 echo 'nothing becomes executable'
 pid-shown mdwe wait load load load >/tmp/said & its=$!
-until_line ready /tmp/said
+await ready /tmp/said
 dtrace -qn "$calls" -p $its >/tmp/seen 2>&1 &
-until_line begun /tmp/seen
+await begun /tmp/seen
 # It is not left to uprobes.
 echo "areas: $(grep -c '/dtrace-slots (deleted)' /proc/$its/maps)"
 kill -USR1 $its

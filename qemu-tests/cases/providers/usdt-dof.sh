@@ -31,7 +31,7 @@ echo 'many at a time'
 rm -f /tmp/traced
 dtrace -Zqn 'work*:::tail, work*:::passed, work*:::said-it { @n[probename] = count(); } BEGIN { printf("begun\n"); } tick-60s { exit(1); }' >/tmp/traced 2>&1 &
 tracer=$!
-until_line begun /tmp/traced
+await begun /tmp/traced
 for n in 1 2 3 4 5 6; do
 	usdt-dof register fork third fire remove fork exec register plain fork fire >/tmp/many$n &
 	many="$many $!"
@@ -45,12 +45,12 @@ grep -h 'fork 0' /tmp/many* | wc -l
 echo 'processes that run'
 usdt-dof register wait fire remove wait >/tmp/one &
 one=$!
-until_line ready /tmp/one
+await ready /tmp/one
 dtrace -l -n 'work*:::' | awk -v one=$one '{ sub(one, "ONE", $2); print $2, $3, $4, $5 }' | sort
 dtrace -lvn "work$one:::passed" | grep -A10 'Argument Attributes'
 rm -f /tmp/traced
 dtrace -qn "work$one:::tail"' { trace(args[0]); } BEGIN { printf("begun\n"); } tick-60s { exit(1); } proc:::exit /pid == '$one'/ { exit(0); }' >/tmp/traced 2>&1 &
-until_line begun /tmp/traced
+await begun /tmp/traced
 kill -USR1 $one
 until [ $(grep -c ready /tmp/one) = 2 ]; do sleep 0.1; done
 echo 'removed' $(dtrace -l -P 'work*' 2>/dev/null | wc -l)

@@ -28,7 +28,7 @@ elsewhere at usdt-work tell
 echo 'later, in other namespaces'
 dtrace -x temporal -x holdtime=1sec -Zqn 'work*:::said-it { @[probemod, probefunc] = sum(arg0); } BEGIN { printf("begun\n"); }
 	END { printa("%s:%s %@d\n", @); }' >/tmp/later 2>&1 & its=$!
-until_line begun /tmp/later
+await begun /tmp/later
 unshare -mpf --mount-proc sh -c 'mount -t tmpfs none /mnt && cp $(command -v usdt-work) /mnt/elsewhere && /mnt/elsewhere tell'
 pid-memfd "$(command -v usdt-work)" tell
 kill $its

@@ -29,7 +29,7 @@ while_traced 'beside strace' 'late*:::greeted { @ = sum(arg0); }' 'strace -f -o 
 echo 'who does not answer holds nobody up'
 dtrace -Zqn 'nonesuch*:::x { } BEGIN { printf("begun\n"); }' >/tmp/traced 2>&1 &
 tracer=$!
-until_line begun /tmp/traced
+await begun /tmp/traced
 kill -STOP $tracer
 # The stopped consumer delays the first program by 200 ms in total, not once per file, and does not
 # delay the other programs.

@@ -4,7 +4,6 @@
 # @limit: 60
 # Probes that a member of the tracing group enables in a program of theirs do not keep root from
 # those at the same instructions, which pass other arguments, and neither do root's the member.
-. ./traced
 rmmod dtrace && insmod "$(cat /run/vm/module)" group=77
 chmod 666 /dev/dtrace
 member='setpriv --reuid 65534 --regid 77 --clear-groups'
@@ -13,7 +12,7 @@ enables() {
 	local name=$1 pid=$2 program=$3
 	shift 3
 	"$@" dtrace -qn "$program"' BEGIN { printf("begun\n"); }' -p "$pid" >"/tmp/$name" 2>&1 &
-	until_line 'begun|dtrace:' "/tmp/$name"
+	await 'begun|dtrace:' "/tmp/$name"
 }
 his() { enables his "$its" 'work$target:junk::passed { printf("member %d\n", arg0); }' $member; }
 ours() { enables ours "$its" 'work$target:usdt-dof::passed { printf("root %s\n", copyinstr(arg0)); }'; }
@@ -21,7 +20,7 @@ ours() { enables ours "$its" 'work$target:usdt-dof::passed { printf("root %s\n",
 both() {
 	echo "$*"
 	$member usdt-dof junk register wait fire fire >/tmp/said & its=$!
-	until_line ready /tmp/said
+	await ready /tmp/said
 	"$1"
 	"$2"
 	kill -USR1 "$its"

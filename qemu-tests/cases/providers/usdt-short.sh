@@ -14,7 +14,7 @@ mms() { awk '$1 == "mm_struct" { print $2 }' /proc/slabinfo; }
 dtrace $options -x bufsize=1m -Zqn 'work*:::said-it { printf("%s %d %s %s\n", probeprov, pid, probefunc, probename); } BEGIN { printf("begun\n"); }' \
 	>/tmp/said 2>/tmp/told &
 tracer=$!
-until_line begun /tmp/said
+await begun /tmp/said
 before=$(mms)
 n=0
 while [ $n -lt $processes ]; do
