@@ -65,6 +65,8 @@ debug_dir() {
 		"$(basename "$(kernel_dir)")" "$(compilers 'rustc|clang-19|lld-19|bindgen|libclang1-19|pahole')")"
 }
 
+has_debug() { [ -f "$(KERNEL=debug debug_dir)/vmlinuz" ]; }
+
 # The layer over the root with the programs that `make test-programs` traces.
 programs_dir() { echo "$cache/programs-$suite-$(key "$top/scripts/stages/programs" - "$(basename "$(root_dir)")")"; }
 
