@@ -449,8 +449,9 @@ bool dtrace_is_debugged(struct mm_struct *mm)
 
 /*
  * Whether the process lives whose breakpoint covers a carrier's. It may trace any thread of the
- * program, or none: whoever may trace a program may write to it by /proc/PID/mem. If its number
- * belongs to a later process, the breakpoint stays, as it would without ours.
+ * program, or none: the kernel may let whoever may trace a program write to its text by
+ * /proc/PID/mem (proc_mem.force_override). If its number belongs to a later process, the breakpoint
+ * stays, as it would without ours.
  */
 bool dtrace_coverer_lives(const struct dtrace_carrier *carrier)
 {

@@ -668,7 +668,7 @@ impl More {
             self.displaced.push(at, GFP_KERNEL)?;
             return Ok(false);
         }
-        if !made.askers.contains(&order.consumer) && !self.joined.contains(&at) {
+        if !made.askers.contains(&order.consumer) {
             self.charge.add(made.places.len())?;
             self.joined.push(at, GFP_KERNEL)?;
         }
@@ -680,6 +680,10 @@ impl More {
 fn place_at<'p>(all: [&'p [Place]; 2], address: u64) -> Option<&'p Place> {
     all.into_iter()
         .find_map(|places| places.get(find(places, address)?))
+}
+
+fn too_many() -> Refusal {
+    Refusal::new(ENOSPC, "too many probes are at one instruction")
 }
 
 fn two_probes() -> Refusal {
@@ -710,8 +714,7 @@ fn claim(
         place.further.set(place.further.get().saturating_add(1));
         let n = place.further.get();
         if !place.site.make_room(kind, n, is_users)? {
-            let why = "too many probes are at one instruction";
-            return Err(Refusal::new(ENOSPC, why));
+            return Err(too_many());
         }
     }
     Ok(())

@@ -11,7 +11,7 @@
 //! what they do takes none from others.
 
 use super::super::usdt::Mark;
-use super::two_probes;
+use super::{too_many, two_probes};
 use crate::framework::{miss, Probe, ProbeRef, Refusal};
 use crate::sys::staticref::StaticRef;
 use core::iter;
@@ -122,8 +122,7 @@ impl Marks {
         }
         let most = MARKS_MAX.get(usize::from(!is_users));
         if most.is_none_or(|most| of_them().count() >= *most) {
-            let why = "too many probes are at one instruction";
-            return Err(Refusal::new(ENOSPC, why));
+            return Err(too_many());
         }
         let marked = Marked {
             mark,
