@@ -16,6 +16,7 @@
 
 use crate::source::{Origin, Source, Span};
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use dtrace_uapi::names::misleads;
 use std::fmt;
 
 /// An error in a program.
@@ -133,14 +134,9 @@ impl Diagnostic {
     }
 }
 
-/// Returns `text` with U+FFFD for each control character but tabs, and for each character that
-/// changes the direction of the text.
+/// Returns `text` with U+FFFD for each character but tabs that [misleads] who reads a terminal.
 fn printable(text: &str) -> String {
-    let changes_direction = |c| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    text.replace(
-        |c: char| c.is_control() && c != '\t' || changes_direction(c),
-        "\u{fffd}",
-    )
+    text.replace(|c| misleads(c) && c != '\t', "\u{fffd}")
 }
 
 impl fmt::Display for Diagnostic {
@@ -207,6 +203,7 @@ mod tests {
             "[D_IDENT_UNDEF] in action list: failed to resolve foo"
         );
     }
+
     /// Returns the two lines with the source and the carets for the location of `marked`.
     fn shown(text: &str, marked: &str) -> String {
         let source = Source::file("x.d", text);

@@ -6,6 +6,8 @@
 //! Everything the compiler creates has its location as a [`Span`] of byte offsets, the cheapest
 //! form; lines and columns are computed from the [`Source`] only for messages.
 
+use dtrace_files::names::shortened;
+
 /// A range of bytes of a [`Source`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Span {
@@ -110,12 +112,8 @@ impl Source {
         let start = before.rfind('\n').map_or(0, |at| at + 1);
         // A span may begin with the line's end.
         let (before, rest) = line.split_at((before.len() - start).min(line.len()));
-        let mut length = rest.len().min((span.end - span.start) as usize);
-        while !rest.is_char_boundary(length) {
-            length -= 1;
-        }
-        let (inside, after) = rest.split_at(length);
-        [before, inside, after]
+        let inside = shortened(rest, (span.end - span.start) as usize);
+        [before, inside, &rest[inside.len()..]]
     }
 
     /// Returns the text of `span`.
@@ -126,11 +124,7 @@ impl Source {
     }
 
     fn before(&self, offset: u32) -> &str {
-        let mut end = (offset as usize).min(self.text.len());
-        while !self.text.is_char_boundary(end) {
-            end -= 1;
-        }
-        &self.text[..end]
+        shortened(&self.text, offset as usize)
     }
 }
 
